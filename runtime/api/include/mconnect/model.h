@@ -52,7 +52,7 @@ class Model {
   const ModelInfo& info() const noexcept;
 
   // Throws Error(kNotFound) with the names that there are.
-  Module module(std::string_view name) const;
+  LoadedModule module(std::string_view name) const;
 
   // The bytes of an asset ("tokenizer", "text-embedding"). Throws Error(kNotFound) with the names that there are.
   std::string asset(std::string_view name) const;

@@ -12,7 +12,7 @@
 namespace mconnect {
 
 // What a module says about one of its inputs or outputs.
-struct TensorSpec {
+struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
   // One entry a dimension: a number ("384") or a symbol ("batch", "past+tokens"). A symbol has one value throughout a run.
@@ -22,8 +22,8 @@ struct TensorSpec {
 // A module and how this process executes it.
 struct ModuleInfo {
   std::string name;                   // "encoder"
-  std::vector<TensorSpec> inputs;
-  std::vector<TensorSpec> outputs;
+  std::vector<TensorInfo> inputs;
+  std::vector<TensorInfo> outputs;
   bool stateful = false;              // keeps state (a key/value cache) between the runs of a session
   std::string engine;                 // "openvino"
   std::string variant;                // the artifact inside of the bundle, "modules/encoder/openvino.xml"
@@ -52,14 +52,14 @@ class Session {
   void reset();
 
  private:
-  friend class Module;
+  friend class LoadedModule;
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 
 // A loaded module. Copies refer to the same one. Safe to use from many threads.
-class Module {
+class LoadedModule {
  public:
   const ModuleInfo& info() const noexcept;
 
@@ -70,7 +70,7 @@ class Module {
   Session session() const;
 
   struct Impl;  // internal
-  explicit Module(std::shared_ptr<Impl> impl);
+  explicit LoadedModule(std::shared_ptr<Impl> impl);
 
  private:
   std::shared_ptr<Impl> impl_;
