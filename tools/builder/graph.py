@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -70,6 +70,17 @@ class Value:
     def _binary(self, op: str, other: Value | float) -> Value:
         right = other if isinstance(other, Value) else self.graph.scalar(other)
         return self.graph.record(op, [self, right])
+
+
+class HasValue(Protocol):
+    """What stands for a value: a tensor of a checkpoint (`tools.builder.weights.Weights`)."""
+
+    @property
+    def value(self) -> Value:
+        """The value, recorded in the graph when it is first asked for."""
+
+
+Operand = Union[Value, HasValue]
 
 
 @dataclass(frozen=True)
@@ -181,17 +192,18 @@ class Graph:
         finally:
             self._scopes.pop()
 
-    def record(self, op: str, inputs: Sequence[Value | None], **attrs: Any) -> Value:
+    def record(self, op: str, inputs: Sequence[Operand | None], **attrs: Any) -> Value:
         """Appends a node and returns its output. Family code calls the functions of `tools.builder.ops` instead."""
+        values = [x if x is None or isinstance(x, Value) else x.value for x in inputs]
         try:
-            for value in inputs:
+            for value in values:
                 if value is not None and value.graph is not self:
                     raise OpError(f"value {value.id} belongs to the graph {value.graph.name}, not to {self.name}")
-            result = self._infer(op, inputs, attrs)
+            result = self._infer(op, values, attrs)
         except OpError as error:
             raise GraphError(f"{op} at {_caller()}: {error}") from None
         output = self._value(result)
-        self.nodes.append(Node(op, ".".join(self._scopes), tuple(inputs), attrs, (output,)))
+        self.nodes.append(Node(op, ".".join(self._scopes), tuple(values), attrs, (output,)))
         return output
 
     def to_json(self) -> str:

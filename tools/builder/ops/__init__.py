@@ -2,7 +2,7 @@
 
 from tools.builder.ops.attention import attention, cached_attention, rope
 from tools.builder.ops.elementwise import add, cast, div, gelu, mul, relu, silu, sub, tanh
-from tools.builder.ops.layout import concat, permute, reshape, slice, split, trailing
+from tools.builder.ops.layout import concat, permute, positions, reshape, slice, split, trailing
 from tools.builder.ops.nn import embedding, layer_norm, linear, matmul, rms_norm, softmax
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "matmul",
     "mul",
     "permute",
+    "positions",
     "relu",
     "reshape",
     "rms_norm",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.builder.graph import Value
+from tools.builder.graph import Operand, Value
 from tools.builder.op_rules import Type, broadcast, need, need_float, rule
 
 
@@ -44,22 +44,22 @@ def _cast(x: Type, *, to: str) -> Type:
     return Type(to, x.shape)
 
 
-def add(a: Value, b: Value) -> Value:
+def add(a: Value, b: Operand) -> Value:
     """`a + b`, broadcasting by NumPy's rule; both f32, i32 or i64."""
     return a.graph.record("add", [a, b])
 
 
-def sub(a: Value, b: Value) -> Value:
+def sub(a: Value, b: Operand) -> Value:
     """`a - b`, as `add`."""
     return a.graph.record("sub", [a, b])
 
 
-def mul(a: Value, b: Value) -> Value:
+def mul(a: Value, b: Operand) -> Value:
     """`a * b`, as `add`."""
     return a.graph.record("mul", [a, b])
 
 
-def div(a: Value, b: Value) -> Value:
+def div(a: Value, b: Operand) -> Value:
     """`a / b`, broadcasting; both f32."""
     return a.graph.record("div", [a, b])
 

@@ -60,6 +60,12 @@ def _trailing(x: Type, count: Type, *, dim: str) -> Type:
     return Type(x.dtype, (x.shape[0], kept) + x.shape[2:])
 
 
+@rule("positions")
+def _positions(x: Type) -> Type:
+    need(len(x.shape) >= 2, f"x {show(x.shape)} has no axis 1 to count along")
+    return Type("i64", x.shape[1:2])
+
+
 def reshape(x: Value, shape: Sequence[DimLike]) -> Value:
     """The same elements in row-major order under another shape; at most one symbolic dimension may move to another axis."""
     return x.graph.record("reshape", [x], shape=[d if isinstance(d, int) else str(d) for d in shape])
@@ -90,3 +96,8 @@ def concat(xs: Sequence[Value], axis: int) -> Value:
 def trailing(x: Value, count: Value, dim: str = "kept") -> Value:
     """The last `count` (i64 [1]) positions of axis 1, all of them where `count` is 0; `dim` names their number."""
     return x.graph.record("trailing", [x, count], dim=dim)
+
+
+def positions(x: Value) -> Value:
+    """0, 1, 2, ... for each position of axis 1: i64 [tokens] for an `x` of [batch, tokens, ...]."""
+    return x.graph.record("positions", [x])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.builder.graph import Value
+from tools.builder.graph import Operand, Value
 from tools.builder.op_rules import Type, axis_of, broadcast, need, need_float, need_rank, rule, show
 
 
@@ -57,12 +57,12 @@ def _softmax(x: Type, *, axis: int) -> Type:
     return x
 
 
-def embedding(ids: Value, weight: Value) -> Value:
+def embedding(ids: Value, weight: Operand) -> Value:
     """Rows of `weight` f32 [vocab, hidden] by `ids` i32 or i64 [...]: f32 [..., hidden]. Ids lie in 0 to vocab - 1."""
     return ids.graph.record("embedding", [ids, weight])
 
 
-def linear(x: Value, weight: Value, bias: Value | None = None, *, weight_layout: str = "out_in") -> Value:
+def linear(x: Value, weight: Operand, bias: Operand | None = None, *, weight_layout: str = "out_in") -> Value:
     """x·Wᵀ + b over the last axis of `x`: [..., in] to [..., out].
 
     `weight` is as the checkpoint stores it: [out, in] for `"out_in"` (torch's Linear), [in, out] for `"in_out"` (GPT-2's
@@ -76,12 +76,12 @@ def matmul(a: Value, b: Value, *, transpose_b: bool = False) -> Value:
     return a.graph.record("matmul", [a, b], transpose_b=transpose_b)
 
 
-def layer_norm(x: Value, weight: Value, bias: Value | None = None, *, eps: float) -> Value:
+def layer_norm(x: Value, weight: Operand, bias: Operand | None = None, *, eps: float) -> Value:
     """(x - mean) / sqrt(variance + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, 2016); biased variance."""
     return x.graph.record("layer_norm", [x, weight, bias], eps=eps)
 
 
-def rms_norm(x: Value, weight: Value, *, eps: float) -> Value:
+def rms_norm(x: Value, weight: Operand, *, eps: float) -> Value:
     """x / sqrt(mean(x²) + eps) · weight over the last axis (Zhang and Sennrich, 2019)."""
     return x.graph.record("rms_norm", [x, weight], eps=eps)
 
