@@ -1,0 +1,85 @@
+#include <memory>
+
+#include "mconnect/error.h"
+#include "runtime/bundle/bundle.h"
+#include "runtime/cli/command.h"
+#include "runtime/cli/console.h"
+#include "runtime/cli/json_out.h"
+#include "runtime/cli/watched_bundle.h"
+
+namespace mconnect::cli {
+namespace {
+
+struct Damage {
+  std::string path;
+  std::string message;
+};
+
+// Reads the members one by one, so that all damaged ones are found and not only the first.
+std::vector<Damage> FindDamage(const std::shared_ptr<const Bundle>& bundle, std::uint64_t total) {
+  Progress progress("verifying", Progress::Unit::kBytes);
+  const WatchedBundle watched(bundle, [&](std::uint64_t done) { progress.Update(done, total); });
+  std::vector<Damage> damage;
+  for (std::size_t i = 0; i < bundle->members().size(); ++i) {
+    try {
+      watched.Stream(
+          {&i, 1}, [](std::size_t, std::uint64_t, std::span<const std::byte>) {}, 0);
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::kCorrupt) throw;
+      damage.push_back({bundle->members()[i].path, e.message()});
+    }
+  }
+  return damage;
+}
+
+int RunVerify(const std::string& path, bool json) {
+  const std::shared_ptr<const Bundle> bundle = Bundle::Open(path);
+  std::uint64_t total = 0;
+  for (const MemberInfo& member : bundle->members()) total += member.size;
+  std::vector<Damage> damage = FindDamage(bundle, total);
+  // What no single member shows: bytes between members, order, headers.
+  if (damage.empty()) bundle->Verify();
+  if (json) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const Damage& d : damage) list.push_back({{"path", d.path}, {"message", d.message}});
+    Print(JsonLine({{"id", bundle->id()},
+                    {"members", bundle->members().size()},
+                    {"bytes", total},
+                    {"ok", damage.empty()},
+                    {"damaged", list}}));
+  } else if (damage.empty()) {
+    Print("ok  " + std::to_string(bundle->members().size()) + " members, " + HumanBytes(total) + ", id " +
+          bundle->id() + "\n");
+  }
+  if (damage.empty()) return kOk;
+  std::string message = path + " is damaged: " + std::to_string(damage.size()) + " of " +
+                        std::to_string(bundle->members().size()) + " members";
+  for (const Damage& d : damage) message += "\n  " + d.path + ": " + d.message;
+  PrintError(message, "copy or build the bundle again");
+  return kFailed;
+}
+
+}  // namespace
+
+Command AddVerify(CLI::App& program) {
+  struct Flags {
+    std::string bundle;
+    bool json = false;
+  };
+  auto flags = std::make_shared<Flags>();
+  CLI::App* app = program.add_subcommand("verify", "Check every digest of a bundle");
+  app->add_option("bundle", flags->bundle, "A .bundle file, or a folder made by `mconnect unpack`")
+      ->required()
+      ->type_name("")
+      ->option_text("BUNDLE");
+  app->add_flag("--json", flags->json,
+                "Print {\"id\", \"members\", \"bytes\", \"ok\", \"damaged\": [{\"path\", \"message\"}]}");
+  app->footer(
+      "Exit code 0: every byte is as promised. 1: not; what is damaged is named.\n"
+      "Examples:\n"
+      "  mconnect verify minilm.bundle\n"
+      "  mconnect verify minilm.bundle --json");
+  return {app, [flags] { return RunVerify(flags->bundle, flags->json); }};
+}
+
+}  // namespace mconnect::cli

@@ -1,0 +1,42 @@
+// The commands of `mconnect`, one file each.
+#ifndef MCONNECT_RUNTIME_CLI_COMMAND_H_
+#define MCONNECT_RUNTIME_CLI_COMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "runtime/cli/texts.h"
+
+namespace mconnect::cli {
+
+// A command that has been added to the program. `run` is called when the user chose it, after its options were parsed;
+// it returns the exit code and may throw UsageError, BrokenPipe or mconnect::Error.
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;
+};
+
+// --format of a command that reads a list of texts.
+inline void AddListFormat(CLI::App* app, ListFormat* format) {
+  const std::map<std::string, ListFormat> names = {
+      {"auto", ListFormat::kAuto}, {"json", ListFormat::kJson}, {"lines", ListFormat::kLines}};
+  app->add_option_function<std::string>(
+         "--format", [=](const std::string& name) { *format = names.at(name); },
+         "How --input is written: a JSON list of strings, or one text on each line; auto: by its name")
+      ->type_name("auto|json|lines")
+      ->check(CLI::IsMember({"auto", "json", "lines"}));
+}
+
+Command AddRun(CLI::App& program);
+Command AddEmbed(CLI::App& program);
+Command AddSearch(CLI::App& program);
+Command AddTokenize(CLI::App& program);
+Command AddInspect(CLI::App& program);
+Command AddVerify(CLI::App& program);
+Command AddUnpack(CLI::App& program);
+
+}  // namespace mconnect::cli
+
+#endif  // MCONNECT_RUNTIME_CLI_COMMAND_H_

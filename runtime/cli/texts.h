@@ -1,0 +1,39 @@
+// The texts that a user hands to a command: on the command line, in a file, through a pipe.
+#ifndef MCONNECT_RUNTIME_CLI_TEXTS_H_
+#define MCONNECT_RUNTIME_CLI_TEXTS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mconnect::cli {
+
+// How a list of texts is written: a JSON list of strings, or one text on each line.
+enum class ListFormat { kAuto, kJson, kLines };
+
+// Reads a whole file, or standard input for "-". Throws Error: kNotFound, kIo (a folder, no permission).
+std::string ReadInput(const std::string& path);
+
+// Reads a list of texts from a file, or from standard input for "-". kAuto takes a name that ends in ".json" for JSON,
+// and standard input for JSON when its first character is "[". An empty line is an empty text; a line may end in CR LF.
+// Throws Error(kInvalidArgument) when the input is empty, is not UTF-8, or is not a JSON list of strings, with the
+// place.
+std::vector<std::string> ReadTexts(const std::string& path, ListFormat format);
+
+// The same for a text that is already in memory; `name` is what messages call it.
+std::vector<std::string> ParseJsonTexts(std::string text, std::string_view name);
+std::vector<std::string> ParseLines(std::string_view text, std::string_view name);
+
+// Throws Error(kInvalidArgument) naming `name`, the offset and the byte unless `text` is UTF-8 (RFC 3629).
+void RequireUtf8(std::string_view text, std::string_view name);
+
+// Offset of the first byte that is not part of UTF-8; npos when all is well.
+std::size_t InvalidUtf8Offset(std::string_view text) noexcept;
+
+// JSON can escape half of a surrogate pair ("\ud800"), which no Unicode text can hold. Each becomes U+FFFD, in place,
+// as decoders of UTF-16 do it; offsets do not move.
+void ReplaceLoneSurrogates(std::string& json) noexcept;
+
+}  // namespace mconnect::cli
+
+#endif  // MCONNECT_RUNTIME_CLI_TEXTS_H_

@@ -1,0 +1,112 @@
+#include "runtime/cli/texts.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "mconnect/error.h"
+
+namespace mconnect::cli {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+std::string WriteFile(const std::string& name, const std::string& bytes) {
+  const std::string path = testing::TempDir() + name;
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+// The message of the error that `call` must throw.
+template <typename Call>
+std::string MessageOf(Call call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    EXPECT_FALSE(e.remedy().empty()) << e.message();
+    return e.message();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+std::string Replaced(std::string json) {
+  ReplaceLoneSurrogates(json);
+  return json;
+}
+
+TEST(Texts, ReplacesOnlyLoneHalvesOfSurrogatePairs) {
+  EXPECT_EQ(Replaced(R"("\ud800")"), R"("\ufffd")");
+  EXPECT_EQ(Replaced(R"("\uDC00x")"), R"("\ufffdx")");
+  EXPECT_EQ(Replaced(R"("\ud83d\ude00")"), R"("\ud83d\ude00")");
+  EXPECT_EQ(Replaced(R"("\ud83d\ud83d\ude00")"), R"("\ufffd\ud83d\ude00")");
+  EXPECT_EQ(Replaced(R"("\ude00\ud83d")"), R"("\ufffd\ufffd")");
+  EXPECT_EQ(Replaced(R"("\ud83dA")"), R"("\ufffdA")");
+  EXPECT_EQ(Replaced(R"("\ud83d\n")"), R"("\ufffd\n")");
+}
+
+TEST(Texts, LeavesEscapedBackslashesAlone) {
+  EXPECT_EQ(Replaced(R"("\\ud800")"), R"("\\ud800")");
+  EXPECT_EQ(Replaced(R"("\\\ud800")"), R"("\\\ufffd")");
+  EXPECT_EQ(Replaced(R"("\ud8)"), R"("\ud8)");
+  EXPECT_EQ(Replaced("\\"), "\\");
+}
+
+TEST(Texts, ParsesJsonStringsWithEveryEscape) {
+  EXPECT_EQ(ParseJsonTexts(R"(["a", "", "\ud83d\ude00", "\ud800", "\u0000"])", "x"),
+            (Texts{"a", "", "\xF0\x9F\x98\x80", "\xEF\xBF\xBD", std::string(1, '\0')}));
+  EXPECT_EQ(ParseJsonTexts("[]", "x"), Texts{});
+}
+
+TEST(Texts, NamesThePlaceOfAMistakeInJson) {
+  const std::string message = MessageOf([] { ParseJsonTexts("[\"a\",\n  \"b\" \"c\"]", "list.json"); });
+  EXPECT_NE(message.find("list.json"), std::string::npos) << message;
+  EXPECT_NE(message.find("line 2, column"), std::string::npos) << message;
+}
+
+TEST(Texts, RefusesJsonThatIsNoListOfStrings) {
+  EXPECT_NE(MessageOf([] { ParseJsonTexts("{}", "x"); }).find("got object"), std::string::npos);
+  EXPECT_NE(MessageOf([] { ParseJsonTexts("[\"a\", 7]", "x"); }).find("item 1 is number"), std::string::npos);
+}
+
+TEST(Texts, SplitsLinesAsEditorsDo) {
+  EXPECT_EQ(ParseLines("a\nb\n", "x"), (Texts{"a", "b"}));
+  EXPECT_EQ(ParseLines("a\r\n\r\nb", "x"), (Texts{"a", "", "b"}));
+}
+
+TEST(Texts, FindsTheFirstByteThatIsNotUtf8) {
+  for (const char* good :
+       {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF", "\xF4\x8F\xBF\xBF"}) {
+    EXPECT_EQ(InvalidUtf8Offset(good), std::string_view::npos) << good;
+  }
+  // Continuation alone, truncated, overlong, surrogate, beyond U+10FFFF, never valid.
+  for (const char* bad :
+       {"a\x80", "a\xE2\x82", "a\xC0\x80", "a\xE0\x80\x80", "a\xED\xA0\x80", "a\xF4\x90\x80\x80", "a\xFF"}) {
+    EXPECT_EQ(InvalidUtf8Offset(bad), 1u) << bad;
+  }
+}
+
+TEST(Texts, NamesTheByteThatIsNotUtf8) {
+  const std::string message = MessageOf([] { RequireUtf8("ok\nno\xFF", "the prompt"); });
+  EXPECT_EQ(message, "the prompt is not UTF-8: byte 0xff at line 2, column 3 (offset 5)");
+}
+
+TEST(Texts, ChoosesTheFormatByName) {
+  EXPECT_EQ(ReadTexts(WriteFile("a.json", "[\"x\"]"), ListFormat::kAuto), Texts{"x"});
+  EXPECT_EQ(ReadTexts(WriteFile("a.txt", "[\"x\"]"), ListFormat::kAuto), Texts{"[\"x\"]"});
+  EXPECT_EQ(ReadTexts(WriteFile("b.txt", "[\"x\"]"), ListFormat::kJson), Texts{"x"});
+}
+
+TEST(Texts, RefusesInputThatHoldsNothing) {
+  EXPECT_NE(MessageOf([] { ReadTexts(WriteFile("empty.txt", " \n"), ListFormat::kAuto); }).find("holds no text"),
+            std::string::npos);
+}
+
+TEST(Texts, RefusesFilesThatCannotBeRead) {
+  EXPECT_NE(MessageOf([] { ReadInput(testing::TempDir() + "absent"); }).find("absent"), std::string::npos);
+  EXPECT_NE(MessageOf([] { ReadInput(testing::TempDir()); }).find("is a folder"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace mconnect::cli
