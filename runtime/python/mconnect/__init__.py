@@ -1,0 +1,45 @@
+"""Runs model bundles natively: no PyTorch, no network, no code from the bundle.
+
+    import mconnect
+
+    model = mconnect.Model.load("minilm.bundle")
+    vectors = model.text_embedding().embed(["a cat", "a dog"])    # float32 [2, 384]
+
+    chat = mconnect.Model.load("qwen3.bundle").text_generation()
+    for piece in chat.stream("Once upon a time", max_new_tokens=64):
+        print(piece, end="", flush=True)
+
+    outputs = model.module("encoder").run({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
+
+A model may be used from many threads; native work runs without the interpreter's lock and ends on Ctrl-C.
+"""
+
+from mconnect._error import Error
+from mconnect._native import (
+    Embeddings,
+    Generation,
+    Model,
+    Module,
+    Session,
+    TensorInfo,
+    TextEmbedding,
+    TextGeneration,
+    TextStream,
+    Tokenizer,
+    inspect,
+)
+
+__all__ = [
+    "Embeddings",
+    "Error",
+    "Generation",
+    "Model",
+    "Module",
+    "Session",
+    "TensorInfo",
+    "TextEmbedding",
+    "TextGeneration",
+    "TextStream",
+    "Tokenizer",
+    "inspect",
+]

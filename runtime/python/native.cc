@@ -1,0 +1,289 @@
+// The extension module `mconnect._native`: the C++ interface as Python sees it. Signatures and their documentation
+// stand in mconnect/_native.pyi; a test keeps the two in step.
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <pybind11/stl/filesystem.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mconnect/mconnect.h"
+#include "runtime/bundle/bundle.h"
+#include "runtime/python/arrays.h"
+#include "runtime/python/background.h"
+#include "runtime/python/text.h"
+#include "runtime/text/tokenizer.h"
+
+namespace mconnect::python {
+namespace {
+
+namespace py = pybind11;
+using namespace py::literals;  // NOLINT: "name"_a has no other spelling
+
+// Raises mconnect.Error, which is a Python class so that it can be subclassed, pickled and read.
+void RaiseError(const Error& error) {
+  const py::object type = py::module_::import("mconnect._error").attr("Error");
+  const py::object raised = type(std::string(ErrorCodeName(error.code())), error.message(), error.remedy());
+  PyErr_SetObject(type.ptr(), raised.ptr());
+}
+
+Model Load(const std::filesystem::path& bundle, const std::string& device, const std::string& precision, int threads,
+           const std::optional<std::filesystem::path>& store) {
+  LoadOptions options;
+  options.device = device;
+  options.precision = precision;
+  options.threads = threads;
+  if (store) options.store = *store;
+  return RunInterruptibly([&](const std::stop_token&) { return Model::load(bundle, options); });
+}
+
+// The manifest and the bundle's id, as json.loads makes it.
+py::object Inspect(const std::filesystem::path& path) {
+  const std::shared_ptr<const Bundle> bundle = Bundle::Open(path);
+  py::object manifest = py::module_::import("json").attr("loads")(py::bytes(bundle->Read("manifest.json")));
+  manifest["id"] = bundle->id();
+  return manifest;
+}
+
+Embeddings Embed(const TextEmbedding& task, const py::object& texts, int batch_size, std::optional<bool> normalize,
+                 std::optional<int> max_tokens) {
+  EmbedOptions options;
+  options.batch_size = batch_size;
+  options.normalize = normalize;
+  options.max_tokens = max_tokens;
+  return RunInterruptibly([&, list = Utf8List(texts, "texts")](const std::stop_token& stop) {
+    options.cancel = stop;
+    return task.embed(list, options);
+  });
+}
+
+// A str, or token ids.
+Prompt ToPrompt(const py::object& prompt) {
+  if (py::isinstance<py::str>(prompt)) return Prompt(Utf8(prompt, "prompt"));
+  if (!py::isinstance<py::iterable>(prompt) || py::isinstance<py::bytes>(prompt)) return Prompt(Utf8(prompt, "prompt"));
+  std::vector<std::int32_t> ids;
+  for (const py::handle id : prompt) {
+    try {
+      ids.push_back(id.cast<std::int32_t>());
+    } catch (const py::cast_error&) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "prompt[" + std::to_string(ids.size()) + "] is " + std::string(py::repr(id)) + ", not a token id");
+    }
+  }
+  return Prompt(std::move(ids));
+}
+
+std::unique_ptr<TextStream> Stream(const TextGeneration& task, const py::object& prompt,
+                                   std::optional<int> max_new_tokens, const py::object& stop,
+                                   std::optional<bool> greedy, std::optional<float> temperature,
+                                   std::optional<int> top_k, std::optional<float> top_p, std::optional<float> min_p,
+                                   std::optional<float> repetition_penalty, std::uint64_t seed) {
+  GenerateOptions options;
+  options.max_new_tokens = max_new_tokens;
+  if (!stop.is_none()) options.stop = Utf8List(stop, "stop");
+  options.greedy = greedy;
+  options.temperature = temperature;
+  options.top_k = top_k;
+  options.top_p = top_p;
+  options.min_p = min_p;
+  options.repetition_penalty = repetition_penalty;
+  options.seed = seed;
+  return std::make_unique<TextStream>(task, ToPrompt(prompt), std::move(options));
+}
+
+// `on_text` runs on the calling thread; what it raises ends the generation.
+Generation Generate(TextStream& stream, const py::object& on_text) {
+  while (const std::optional<std::string> piece = stream.Next()) {
+    if (!on_text.is_none()) on_text(py::str(*piece));
+  }
+  return stream.Result();
+}
+
+std::vector<TokenId> Encode(const Tokenizer& tokenizer, const py::object& text, bool add_special_tokens) {
+  EncodeOptions options;
+  options.add_special_tokens = add_special_tokens;
+  options.max_tokens = 0;
+  options.padding = Padding();
+  options.offsets = false;
+  const std::string utf8 = Utf8(text, "text");
+  const py::gil_scoped_release release;
+  return tokenizer.Encode(utf8, options).ids;
+}
+
+void BindModules(py::module_& m) {
+  py::class_<TensorInfo>(m, "TensorInfo")
+      .def_readonly("name", &TensorInfo::name)
+      .def_property_readonly("dtype", [](const TensorInfo& t) { return std::string(DTypeName(t.dtype)); })
+      .def_readonly("shape", &TensorInfo::shape)
+      .def("__repr__", [](const TensorInfo& t) {
+        std::string shape;
+        for (const std::string& d : t.shape) shape += (shape.empty() ? "" : ",") + d;
+        return t.name + " " + std::string(DTypeName(t.dtype)) + " [" + shape + "]";
+      });
+  py::class_<Session>(m, "Session")
+      .def(
+          "run",
+          [](Session& session, const py::dict& inputs) {
+            const NamedTensors tensors = ToTensors(inputs);
+            NamedTensors outputs;
+            {
+              const py::gil_scoped_release release;
+              outputs = session.run(tensors);
+            }
+            return ToArrays(outputs);
+          },
+          "inputs"_a)
+      .def("reset", &Session::reset, py::call_guard<py::gil_scoped_release>());
+  py::class_<LoadedModule>(m, "Module")
+      .def_property_readonly("name", [](const LoadedModule& module) { return module.info().name; })
+      .def_property_readonly("inputs", [](const LoadedModule& module) { return module.info().inputs; })
+      .def_property_readonly("outputs", [](const LoadedModule& module) { return module.info().outputs; })
+      .def_property_readonly("stateful", [](const LoadedModule& module) { return module.info().stateful; })
+      .def_property_readonly("engine", [](const LoadedModule& module) { return module.info().engine; })
+      .def(
+          "run",
+          [](const LoadedModule& module, const py::dict& inputs) {
+            const NamedTensors tensors = ToTensors(inputs);
+            NamedTensors outputs;
+            {
+              const py::gil_scoped_release release;
+              outputs = module.run(tensors);
+            }
+            return ToArrays(outputs);
+          },
+          "inputs"_a)
+      .def("session", &LoadedModule::session);
+}
+
+void BindEmbedding(py::module_& m) {
+  py::class_<Embeddings>(m, "Embeddings")
+      .def_property_readonly("vectors", [](const Embeddings& e) { return ToArray(e.vectors); })
+      .def_readonly("tokens", &Embeddings::tokens)
+      .def_readonly("truncated", &Embeddings::truncated);
+  py::class_<TextEmbedding>(m, "TextEmbedding")
+      .def_property_readonly("dimension", &TextEmbedding::dimension)
+      .def_property_readonly("max_tokens", &TextEmbedding::max_tokens)
+      .def(
+          "embed",
+          [](const TextEmbedding& task, const py::object& texts, int batch_size, std::optional<bool> normalize,
+             std::optional<int> max_tokens) {
+            return ToArray(Embed(task, texts, batch_size, normalize, max_tokens).vectors);
+          },
+          "texts"_a, py::kw_only(), "batch_size"_a = 32, "normalize"_a = py::none(), "max_tokens"_a = py::none())
+      .def("embed_detailed", &Embed, "texts"_a, py::kw_only(), "batch_size"_a = 32, "normalize"_a = py::none(),
+           "max_tokens"_a = py::none());
+}
+
+void BindGeneration(py::module_& m) {
+  py::class_<Generation>(m, "Generation")
+      .def_readonly("text", &Generation::text)
+      .def_readonly("ids", &Generation::ids)
+      .def_property_readonly("finish_reason",
+                             [](const Generation& g) { return std::string(FinishReasonName(g.finish_reason)); })
+      .def_readonly("prompt_tokens", &Generation::prompt_tokens)
+      .def_readonly("completion_tokens", &Generation::completion_tokens)
+      .def_readonly("prefill_seconds", &Generation::prefill_seconds)
+      .def_readonly("decode_seconds", &Generation::decode_seconds)
+      .def("__repr__", [](const Generation& g) {
+        return "Generation(text=" + std::string(py::repr(py::str(g.text))) + ", finish_reason='" +
+               std::string(FinishReasonName(g.finish_reason)) + "')";
+      });
+  py::class_<TextStream>(m, "TextStream")
+      .def("__iter__", [](py::object self) { return self; })
+      .def("__next__",
+           [](TextStream& stream) {
+             std::optional<std::string> piece = stream.Next();
+             if (!piece) throw py::stop_iteration();
+             return *std::move(piece);
+           })
+      .def("cancel", &TextStream::Cancel)
+      .def("result", &TextStream::Result);
+  py::class_<TextGeneration>(m, "TextGeneration")
+      .def_property_readonly("max_tokens", &TextGeneration::max_tokens)
+      .def("stream", &Stream, "prompt"_a, py::kw_only(), "max_new_tokens"_a = py::none(), "stop"_a = py::none(),
+           "greedy"_a = py::none(), "temperature"_a = py::none(), "top_k"_a = py::none(), "top_p"_a = py::none(),
+           "min_p"_a = py::none(), "repetition_penalty"_a = py::none(), "seed"_a = 0)
+      .def(
+          "generate",
+          [](const py::object& task, const py::object& prompt, const py::object& on_text, const py::kwargs& options) {
+            const py::object stream = task.attr("stream")(prompt, **options);
+            return Generate(stream.cast<TextStream&>(), on_text);
+          },
+          "prompt"_a, py::kw_only(), "on_text"_a = py::none());
+}
+
+void BindTokenizer(py::module_& m) {
+  py::class_<Tokenizer, std::shared_ptr<Tokenizer>>(m, "Tokenizer")
+      .def_static(
+          "from_json",
+          [](const py::object& text) {
+            return std::make_shared<Tokenizer>(Tokenizer::FromJson(Utf8(text, "tokenizer_json")));
+          },
+          "tokenizer_json"_a)
+      .def("encode", &Encode, "text"_a, py::kw_only(), "add_special_tokens"_a = true)
+      .def(
+          "decode",
+          [](const Tokenizer& tokenizer, const std::vector<TokenId>& ids, bool skip_special_tokens) {
+            return tokenizer.Decode(ids, skip_special_tokens);
+          },
+          "ids"_a, py::kw_only(), "skip_special_tokens"_a = true)
+      .def(
+          "token_to_id",
+          [](const Tokenizer& tokenizer, const py::object& token) { return tokenizer.TokenToId(Utf8(token, "token")); },
+          "token"_a)
+      .def("id_to_token", &Tokenizer::IdToToken, "id"_a)
+      .def_property_readonly("vocab_size", &Tokenizer::vocab_size);
+}
+
+void BindModel(py::module_& m) {
+  py::class_<Model>(m, "Model")
+      .def_static("load", &Load, "bundle"_a, py::kw_only(), "device"_a = "auto", "precision"_a = "f32", "threads"_a = 0,
+                  "store"_a = py::none())
+      .def_property_readonly("id", [](const Model& model) { return model.info().id; })
+      .def_property_readonly("name", [](const Model& model) { return model.info().name; })
+      .def_property_readonly("family", [](const Model& model) { return model.info().family; })
+      .def_property_readonly("tasks", [](const Model& model) { return model.info().tasks; })
+      .def_property_readonly("modules",
+                             [](const Model& model) {
+                               std::vector<std::string> names;
+                               for (const ModuleInfo& module : model.info().modules) names.push_back(module.name);
+                               return names;
+                             })
+      .def_property_readonly("device", [](const Model& model) { return model.info().device; })
+      .def_property_readonly("precision", [](const Model& model) { return model.info().precision; })
+      .def("module", &Model::module, "name"_a)
+      .def(
+          "asset", [](const Model& model, const std::string& name) { return py::bytes(model.asset(name)); }, "name"_a)
+      .def(
+          "tokenizer",
+          [](const Model& model) { return std::make_shared<Tokenizer>(Tokenizer::FromJson(model.asset("tokenizer"))); })
+      .def("text_embedding", &Model::task<TextEmbedding>)
+      .def("text_generation", &Model::task<TextGeneration>)
+      .def("__repr__", [](const Model& model) {
+        return "<mconnect.Model " + model.info().name + " on " + model.info().device + ">";
+      });
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_native, m) {
+  m.doc() = "Native part of mconnect.";
+  py::register_local_exception_translator([](std::exception_ptr raised) {
+    try {
+      if (raised) std::rethrow_exception(raised);
+    } catch (const Error& error) {
+      RaiseError(error);
+    }
+  });
+  BindModules(m);
+  BindEmbedding(m);
+  BindGeneration(m);
+  BindTokenizer(m);
+  BindModel(m);
+  m.def("inspect", &Inspect, "bundle"_a);
+}
+
+}  // namespace mconnect::python
