@@ -1,0 +1,38 @@
+"""Watched values come beside the outputs, and a reset empties the cache."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tools.builder.lowering import reference
+from tools.builder.lowering.openvino.execute import EnginePrecision, Execution
+from tools.builder.lowering.openvino.testing import decoder, step, weights_of
+
+IDS = np.arange(10).reshape(2, 5)
+
+
+def test_watched_values_are_those_of_the_reference() -> None:
+    graph = decoder()
+    watched = [node.outputs[0].id for node in graph.nodes]
+    got = Execution(graph, weights_of(graph), watch=watched).run(step(IDS))
+    outputs, kept = reference.run(graph, weights_of(graph), step(IDS), keep=watched)
+    assert set(got) == {"logits", *watched}
+    for name, value in {**outputs, **kept}.items():
+        np.testing.assert_allclose(got[name], value, atol=1e-5)
+
+
+def test_reset_forgets_what_was_cached() -> None:
+    graph = decoder()
+    engine = Execution(graph, weights_of(graph))
+    first = engine.run(step(IDS))["logits"]
+    engine.reset()
+    np.testing.assert_array_equal(engine.run(step(IDS))["logits"], first)
+
+
+@pytest.mark.parametrize(("precision", "most"), [("f32", 1e-5), ("bf16", 0.2)])
+def test_arithmetic_is_in_the_precision_asked_for(precision: EnginePrecision, most: float) -> None:
+    """A CPU without bf16 computes in f32 when asked for bf16."""
+    graph = decoder()
+    got = Execution(graph, weights_of(graph), precision=precision).run(step(IDS))["logits"]
+    assert np.abs(got - reference.run(graph, weights_of(graph), step(IDS))[0]["logits"]).max() <= most

@@ -1,0 +1,129 @@
+"""Where a checkpoint comes from: a folder, or a repository of the Hugging Face hub."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+from tools.builder.checkpoint import Checkpoint
+
+PATTERNS = ("*.json", "*.txt", "*.safetensors", "*/config.json", "*.jinja", "README.md", "LICENSE*")
+"""What a build may read of a repository."""
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_SMALL_FILES = (
+    "added_tokens.json", "config.json", "config_sentence_transformers.json", "generation_config.json", "merges.txt",
+    "model.safetensors.index.json", "modules.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json",
+    "vocab.json", "vocab.txt",
+)  # fmt: skip
+
+
+class SourceError(ValueError):
+    """A checkpoint that cannot be found or fetched."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """A checkpoint's folder on this machine and its origin: `revision` is the hub's commit, None for a folder."""
+
+    folder: Path
+    repository: str | None = None
+    revision: str | None = None
+
+    @property
+    def name(self) -> str:
+        """A name for a bundle made of it: letters, digits, dots, dashes and underscores."""
+        base = (self.repository or self.folder.resolve().name).rpartition("/")[2]
+        return re.sub(r"[^A-Za-z0-9._-]+", "-", base).lower().strip("-") or "model"
+
+    def manifest(self, checkpoint: Checkpoint) -> dict[str, Any]:
+        """The manifest's `checkpoint`: origin, and size and sha256 of each file that a build depends on."""
+        paths = {self.folder / name for name in _SMALL_FILES}
+        paths |= set(self.folder.glob("sentence_*_config.json")) | set(self.folder.glob("*_Pooling/config.json"))
+        paths |= {tensor.file for tensor in checkpoint.tensors.values()}
+        files = sorted((path.relative_to(self.folder).as_posix(), path) for path in paths if path.is_file())
+        return {
+            "files": [{"path": name, "sha256": _sha256(path), "size": path.stat().st_size} for name, path in files],
+            "repository": self.repository,
+            "revision": self.revision,
+            "source": "hub" if self.repository else "folder",
+        }
+
+
+def locate(checkpoint: str, revision: str | None = None) -> Source:
+    """Finds a folder, or fetches a repository `owner/name` at `revision` (the main branch by default) into the hub's cache.
+
+    Raises SourceError, which says what to do, for a path that is no folder and for a repository that cannot be had.
+    """
+    path = Path(checkpoint)
+    if path.is_dir():
+        if revision is not None:
+            raise SourceError(f"revision {revision!r} is given, but {checkpoint} is a folder; only hub repositories have revisions")
+        return Source(path)
+    if path.exists():
+        with open(path, "rb") as file:
+            is_bundle = file.read(4) == _ZSTD
+        if is_bundle:
+            raise SourceError(f"{checkpoint} is a bundle already; `build` takes the checkpoint that a bundle is made from")
+        raise SourceError(f"{checkpoint} is a file; a checkpoint is a folder with config.json and *.safetensors, or a hub id")
+    if not _HUB_ID.fullmatch(checkpoint):
+        raise SourceError(f"{checkpoint} does not exist, and is not a hub id such as Qwen/Qwen3-0.6B either")
+    return _fetch(checkpoint, revision)
+
+
+def licence(folder: Path) -> str | None:
+    """The licence that README.md's front matter states, or that a LICENSE file begins with; None where neither does."""
+    readme = folder / "README.md"
+    if readme.is_file():
+        front = re.match(r"---\n(.*?)\n---", readme.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n"), re.DOTALL)
+        fields = dict(re.findall(r"^(license|license_name):[ \t]*(?:\n- )?[\"']?([^\"'\n]+?)[\"']?[ \t]*$", front[1], re.MULTILINE)) if front else {}
+        if stated := fields.get("license_name") if fields.get("license") == "other" else fields.get("license"):
+            return str(stated)
+    for path in sorted(folder.glob("LICENSE*")):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for name, marks in _LICENCES.items():
+            if all(mark in text for mark in marks):
+                return name
+        first = next((line.strip() for line in text.splitlines() if line.strip()), "")
+        return "".join(filter(str.isprintable, first))[:200] or None
+    return None
+
+
+_LICENCES = {
+    "apache-2.0": ("Apache License", "Version 2.0"),
+    "mit": ("Permission is hereby granted, free of charge", 'THE SOFTWARE IS PROVIDED "AS IS"'),
+}
+
+
+def _fetch(repository: str, revision: str | None) -> Source:
+    import huggingface_hub
+    from huggingface_hub import errors
+
+    where = f"{repository}@{revision}" if revision else repository
+    try:
+        folder = Path(huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(PATTERNS)))
+    except errors.GatedRepoError:
+        raise SourceError(f"{where} is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it") from None
+    except errors.RepositoryNotFoundError:
+        raise SourceError(f"{where}: there is no folder and no hub repository of this name (a private one needs HF_TOKEN)") from None
+    except errors.RevisionNotFoundError:
+        raise SourceError(f"{repository} has no revision {revision!r}") from None
+    except errors.HFValidationError as error:
+        raise SourceError(f"{repository} is not a hub id: {error}") from None
+    except (errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled):
+        raise SourceError(
+            f"{where} is not in the hub's cache and the hub cannot be reached (offline, or HF_HUB_OFFLINE is set); "
+            f"fetch it where there is a network (hf download {repository}) and copy the cache, or give a folder"
+        ) from None
+    except errors.HfHubHTTPError as error:
+        raise SourceError(f"{where} cannot be fetched: {error}") from None
+    return Source(folder, repository, folder.name)
+
+
+def _sha256(path: Path) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
