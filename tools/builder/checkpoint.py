@@ -88,12 +88,12 @@ class Checkpoint:
         raise CheckpointError(f"{folder} has no weights: neither {_SINGLE} nor {_INDEX}")
 
     def read(self, name: str) -> Array:
-        """The tensor in its stored dtype, read-only and mapped from the file."""
+        """The tensor in its stored dtype, mapped from the file; what is written to it stays in memory."""
         tensor = self.tensors[name]
-        flat = np.frombuffer(self._map(tensor.file), np.uint8, tensor.size, tensor.offset) if tensor.size else np.empty(0)
-        return flat.view(DTYPES[tensor.dtype]).reshape(tensor.shape) if tensor.size else np.empty(
-            tensor.shape, DTYPES[tensor.dtype]
-        )
+        if tensor.size == 0:
+            return np.empty(tensor.shape, DTYPES[tensor.dtype])
+        flat = np.frombuffer(self._map(tensor.file), np.uint8, tensor.size, tensor.offset)
+        return flat.view(DTYPES[tensor.dtype]).reshape(tensor.shape)
 
     def same(self, a: str, b: str) -> bool:
         """Whether two tensors hold the same bytes under the same type."""
@@ -105,7 +105,7 @@ class Checkpoint:
     def _map(self, path: Path) -> mmap.mmap:
         if path not in self._maps:
             with path.open("rb") as file:
-                self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return self._maps[path]
 
 

@@ -12,8 +12,10 @@ import difflib
 import fnmatch
 from collections.abc import Sequence
 
+import numpy as np
+
 from tools.builder.checkpoint import FLOATS, Checkpoint
-from tools.builder.graph import Graph, Value
+from tools.builder.graph import Array, Graph, Value
 
 
 class WeightError(ValueError):
@@ -102,3 +104,13 @@ class Weights:
 
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def arrays(graph: Graph, checkpoint: Checkpoint) -> dict[str, Array]:
+    """Every weight of a graph by name, in f32 (constants in their own dtype), for running it in this process."""
+    return {
+        port.name: graph.constants[port.name]
+        if port.name in graph.constants
+        else checkpoint.read(port.name).astype(np.float32, copy=False)
+        for port in graph.weights
+    }
