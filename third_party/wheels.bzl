@@ -37,11 +37,16 @@ filegroup(
 filegroup(name = "cpu_plugin", srcs = ["site-packages/openvino/libs/libopenvino_intel_cpu_plugin.so"])
 """
 
+_RUFF = """
+filegroup(name = "program", srcs = glob(["site-packages/ruff-*.data/scripts/ruff", "site-packages/ruff-*.dist-info/METADATA"]))
+"""
+
 WHEEL_OPTIONS = {
     "networkx": {"exclude": ["site-packages/networkx/**/tests/**"]},
     "numpy": {"exclude": ["site-packages/numpy/**/tests/**", "site-packages/numpy/_core/include/**"]},
     "openvino": {"build": _OPENVINO, "exclude": ["site-packages/openvino/include/**"]},
     "pybind11": {"build": _PYBIND11},
+    "ruff": {"build": _RUFF},
     "sympy": {"exclude": ["site-packages/sympy/**/tests/**", "site-packages/isympy*"]},
     "torch": {"exclude": ["site-packages/torch/include/**", "site-packages/torch/share/**", "site-packages/torch/lib/*.a"]},
 }
