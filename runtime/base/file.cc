@@ -134,30 +134,20 @@ std::string ReadFile(const std::filesystem::path& path, std::uint64_t limit) {
   return content;
 }
 
-AtomicFile::AtomicFile(std::filesystem::path path) : path_(std::move(path)), partial_(path_) {
-  partial_ += ".partial";
-  for (;;) {
-    fd_ = Descriptor(
-        Retry([&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); }));
-    if (fd_.get() < 0) ThrowErrno(errno, partial_, "create");
-    if (Retry([&] { return ::flock(fd_.get(), LOCK_EX); }) != 0) ThrowErrno(errno, partial_, "lock");
-    if (IsSameFile(fd_.get(), partial_)) break;  // else the writer that we waited for renamed or removed it
-  }
-  if (::ftruncate(fd_.get(), 0) != 0) ThrowErrno(errno, partial_, "truncate");
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)) {
+  fd_ = Descriptor(
+      Retry([&] { return ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600); }));
+  if (fd_.get() < 0) ThrowErrno(errno, path_, "create");
 }
 
-AtomicFile::~AtomicFile() {
-  if (fd_.get() >= 0) ::unlink(partial_.c_str());
-}
-
-void AtomicFile::Reserve(std::uint64_t size) {
+void OutputFile::Reserve(std::uint64_t size) {
   if (size == 0) return;
   if (Retry([&] { return ::fallocate(fd_.get(), 0, 0, static_cast<off_t>(size)); }) == 0) return;
   if (errno == EOPNOTSUPP || errno == ENOSYS) return;  // then WriteAt finds out
   ThrowErrno(errno, path_, "reserve " + std::to_string(size) + " bytes");
 }
 
-void AtomicFile::WriteAt(std::uint64_t offset, std::span<const std::byte> data) {
+void OutputFile::WriteAt(std::uint64_t offset, std::span<const std::byte> data) {
   while (!data.empty()) {
     const ssize_t count =
         Retry([&] { return ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset)); });
@@ -167,11 +157,32 @@ void AtomicFile::WriteAt(std::uint64_t offset, std::span<const std::byte> data) 
   }
 }
 
-void AtomicFile::Commit(unsigned mode) {
+void OutputFile::Finish(unsigned mode) {
   if (::fchmod(fd_.get(), mode) != 0) ThrowErrno(errno, path_, "set the permissions");
   if (Retry([&] { return ::fsync(fd_.get()); }) != 0) ThrowErrno(errno, path_, "sync");
+}
+
+AtomicFile::AtomicFile(std::filesystem::path path)
+    : path_(std::move(path)), partial_(path_.string() + ".partial"), output_(path_, Descriptor()) {
+  Descriptor fd;
+  do {  // until the file that we have locked is not one that its writer has renamed or removed meanwhile
+    fd = Descriptor(
+        Retry([&] { return ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600); }));
+    if (fd.get() < 0) ThrowErrno(errno, partial_, "create");
+    if (Retry([&] { return ::flock(fd.get(), LOCK_EX); }) != 0) ThrowErrno(errno, partial_, "lock");
+  } while (!IsSameFile(fd.get(), partial_));
+  if (::ftruncate(fd.get(), 0) != 0) ThrowErrno(errno, partial_, "truncate");
+  output_.fd_ = std::move(fd);
+}
+
+AtomicFile::~AtomicFile() {
+  if (output_.fd_.get() >= 0) ::unlink(partial_.c_str());
+}
+
+void AtomicFile::Commit(unsigned mode) {
+  output_.Finish(mode);
   if (::rename(partial_.c_str(), path_.c_str()) != 0) ThrowErrno(errno, path_, "rename");
-  fd_.Close();
+  output_.fd_.Close();
   SyncFolder(path_.parent_path());
 }
 

@@ -75,6 +75,29 @@ class MappedFile {
 // The content of a file. Throws Error(kResourceExhausted) when it is larger than `limit` bytes.
 std::string ReadFile(const std::filesystem::path& path, std::uint64_t limit);
 
+// A new file that is written at given offsets, by several threads if need be.
+class OutputFile {
+ public:
+  // Throws Error(kIo) when the path exists.
+  explicit OutputFile(std::filesystem::path path);
+
+  // Allocates the space, so that a full disk is found before the work is done.
+  void Reserve(std::uint64_t size);
+
+  // In any order.
+  void WriteAt(std::uint64_t offset, std::span<const std::byte> data);
+
+  // Sets the permissions and makes the content, not yet the name, survive a crash of the machine.
+  void Finish(unsigned mode = 0644);
+
+ private:
+  friend class AtomicFile;
+  OutputFile(std::filesystem::path path, Descriptor fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+
+  std::filesystem::path path_;
+  Descriptor fd_;
+};
+
 // A file that appears complete or not at all: written as "<path>.partial", synced, then renamed over `path`.
 //
 // The writer holds a lock (flock) on the partial file. So writers of one path take turns, whatever process or thread
@@ -89,11 +112,9 @@ class AtomicFile {
   // Removes the partial file unless Commit() was called.
   ~AtomicFile();
 
-  // Allocates the space, so that a full disk is found before the work is done.
-  void Reserve(std::uint64_t size);
-
-  // May be called from several threads, in any order.
-  void WriteAt(std::uint64_t offset, std::span<const std::byte> data);
+  // As OutputFile's.
+  void Reserve(std::uint64_t size) { output_.Reserve(size); }
+  void WriteAt(std::uint64_t offset, std::span<const std::byte> data) { output_.WriteAt(offset, data); }
 
   // Makes the file appear, with those permissions, and survive a crash of the machine.
   void Commit(unsigned mode = 0644);
@@ -101,7 +122,7 @@ class AtomicFile {
  private:
   std::filesystem::path path_;
   std::filesystem::path partial_;
-  Descriptor fd_;
+  OutputFile output_;
 };
 
 void WriteFileAtomically(const std::filesystem::path& path, std::string_view content);

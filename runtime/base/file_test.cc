@@ -97,6 +97,15 @@ TEST_F(FileTest, MapsAnEmptyFile) {
   EXPECT_TRUE(MappedFile::Open(folder_ / "f")->bytes().empty());
 }
 
+TEST_F(FileTest, OutputFileRefusesAnExistingPath) {
+  OutputFile file(folder_ / "f");
+  file.WriteAt(2, Bytes("cd"));
+  file.WriteAt(0, Bytes("ab"));
+  file.Finish(0400);
+  EXPECT_EQ(ReadFile(folder_ / "f", 10), "abcd");
+  EXPECT_EQ(CodeOf([&] { OutputFile(folder_ / "f"); }), ErrorCode::kIo);
+}
+
 TEST_F(FileTest, AtomicFileReplacesOnCommitOnly) {
   WriteFileAtomically(folder_ / "f", "old");
   {

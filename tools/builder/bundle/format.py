@@ -1,4 +1,4 @@
-"""Bundle format 1, the parts that are arithmetic: limits, member paths, tar headers. `docs/bundle-format.md` is the specification.
+"""Bundle format 1, the parts that are arithmetic: limits, member paths, tar headers. See `docs/bundle-format.md`.
 
 `runtime/bundle/format.cc` is the same in C++; the two are held together by tests that read here what was written there.
 """
@@ -39,12 +39,15 @@ _SEGMENT = re.compile(r"[A-Za-z0-9._+=@-]+")
 
 
 class BundleError(ValueError):
-    """What was to be bundled breaks a rule of the format. The message names the member or key, the rule and the value."""
+    """What was to be bundled breaks a rule of the format. The message names the place, the rule and the value."""
 
 
 def check_path(path: str) -> None:
-    """Raises `BundleError` unless `path` may name a member: relative, `/` between segments of `A-Za-z0-9._+=@-`, none of
-    them all dots, at most 255 characters, and such that ustar can split it into a prefix and a name."""
+    """Raises `BundleError` unless `path` may name a member.
+
+    It must be relative, with `/` between segments of `A-Za-z0-9._+=@-`, none of them all dots, at most 255 characters
+    long, and such that ustar can split it into a prefix and a name.
+    """
     if len(path) > MAX_PATH:
         raise BundleError(f"member path {path[:60]!r}... has {len(path)} characters, more than the limit of {MAX_PATH}")
     for segment in path.split("/"):
@@ -58,8 +61,10 @@ def check_path(path: str) -> None:
 
 
 def check_paths(paths: list[str]) -> None:
-    """Raises `BundleError` unless the paths can live in one folder on any file system: each valid, no two that differ only
-    in case, none that is a folder of another."""
+    """Raises `BundleError` unless the paths can live in one folder on any file system.
+
+    Each must be valid and not reserved, no two may differ only in case, none may be a folder of another.
+    """
     folded: dict[str, str] = {}
     for path in paths:
         check_path(path)
@@ -70,12 +75,12 @@ def check_paths(paths: list[str]) -> None:
     for path in paths:
         parts = path.lower().split("/")
         for end in range(1, len(parts)):
-            if (other := folded.get("/".join(parts[:end]))) is not None:
-                raise BundleError(f"member path {other!r} is a folder of the member {path!r}")
+            if (folder := folded.get("/".join(parts[:end]))) is not None:
+                raise BundleError(f"member path {folder!r} is a folder of the member {path!r}")
 
 
 def _split(path: str) -> tuple[str, str]:
-    """ustar's (prefix, name): all in the name when it fits, else cut at the leftmost `/` that leaves a name that fits."""
+    """ustar's (prefix, name): all in the name when it fits, else cut at the leftmost `/` that leaves one that fits."""
     if len(path) <= _NAME:
         return "", path
     cut = path.find("/", len(path) - _NAME - 1)

@@ -5,17 +5,19 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tools.builder.bundle.format import FORMAT, MAX_MANIFEST_SIZE, MAX_MEMBER_SIZE, BundleError, check_path, check_paths
+from tools.builder.bundle.format import FORMAT, MAX_MANIFEST_SIZE, MAX_MEMBER_SIZE, MAX_MEMBERS, BundleError, check_path, check_paths
 
 DTYPES = frozenset("bool i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64".split())
 
+_MAX_ITEMS = 4096  # of any list but the members and the checkpoint's files
+_MAX_DIMENSIONS = 64
 _Check = Callable[[Any, str], None]
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
 def canonical_json(value: object) -> bytes:
-    """UTF-8, keys sorted, no spaces, one newline at the end: equal values have equal bytes. Raises `BundleError` for NaN."""
+    """UTF-8, keys sorted, no spaces, a newline at the end: equal values, equal bytes. Raises `BundleError` for NaN."""
     try:
         return (
             json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
@@ -26,7 +28,7 @@ def canonical_json(value: object) -> bytes:
 
 
 def validate_manifest(manifest: Mapping[str, Any]) -> None:
-    """Raises `BundleError` that names the first key that breaks the schema, or a member that is referred to and missing."""
+    """Raises `BundleError` that names the first key that breaks the schema, or a missing member that one refers to."""
     _MANIFEST(manifest, "manifest")
     paths = [member["path"] for member in manifest["members"]]
     if paths != sorted(set(paths)):
@@ -88,6 +90,7 @@ def _map(check_value: _Check) -> _Check:
 
     def check(value: Any, place: str) -> None:
         _expect(isinstance(value, Mapping), place, "an object", value)
+        _expect(len(value) <= _MAX_ITEMS, place, f"at most {_MAX_ITEMS} keys", len(value))
         for key, item in value.items():
             _name(key, f"{place}: key")
             check_value(item, f"{place}.{key}")
@@ -95,9 +98,10 @@ def _map(check_value: _Check) -> _Check:
     return check
 
 
-def _list(check_item: _Check) -> _Check:
+def _list(check_item: _Check, limit: int = _MAX_ITEMS) -> _Check:
     def check(value: Any, place: str) -> None:
         _expect(isinstance(value, list), place, "a list", value)
+        _expect(len(value) <= limit, place, f"at most {limit} items", len(value))
         for i, item in enumerate(value):
             check_item(item, f"{place}[{i}]")
 
@@ -156,14 +160,14 @@ def _member(value: Any, place: str) -> None:
     _closed(**{"path": _path, "size": _size, digest: _sha256})(value, place)
 
 
-_TENSORS = _list(_closed(name=_name, dtype=_one_of(*sorted(DTYPES)), shape=_list(_dimension)))
+_TENSORS = _list(_closed(name=_name, dtype=_one_of(*sorted(DTYPES)), shape=_list(_dimension, _MAX_DIMENSIONS)))
 _VARIANT = _closed(engine=_name, path=_path, weights=_optional(_path), requires=_map(_text))
 _MODULE = _closed(graph=_path, inputs=_TENSORS, outputs=_TENSORS, stateful=_bool, variants=_list(_VARIANT))
 _CHECKPOINT = _closed(
     source=_one_of("hub", "folder"),
     repository=_optional(_text),
     revision=_optional(_text),
-    files=_list(_closed(path=_text, size=_size, sha256=_sha256)),
+    files=_list(_closed(path=_text, size=_size, sha256=_sha256), MAX_MEMBERS),
 )
 _MANIFEST = _closed(
     format=_one_of(FORMAT),
@@ -175,5 +179,5 @@ _MANIFEST = _closed(
     checkpoint=_CHECKPOINT,
     licence=_optional(_text),
     builder=_text,
-    members=_list(_member),
+    members=_list(_member, MAX_MEMBERS),
 )

@@ -1,4 +1,4 @@
-"""What `write_bundle` promises: a plain tar, the same bytes every time, an index that tells the truth, nothing left behind."""
+"""What `write_bundle` promises: a plain tar, the same bytes every time, a true index, nothing left behind."""
 
 import hashlib
 import io

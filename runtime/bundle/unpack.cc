@@ -1,0 +1,110 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <memory>
+#include <system_error>
+
+#include "mconnect/error.h"
+#include "runtime/base/file.h"
+#include "runtime/bundle/folder.h"
+#include "runtime/bundle/format.h"
+#include "runtime/bundle/store.h"
+
+namespace mconnect {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBatch = 32;  // files written at a time
+
+// "<folder>.partial", empty and locked. Removed with what is in it unless it was renamed.
+class PartialFolder {
+ public:
+  explicit PartialFolder(const fs::path& folder) : path_(folder.string() + ".partial") {
+    if (::mkdir(path_.c_str(), 0755) != 0 && errno != EEXIST) ThrowErrno(errno, path_, "create");
+    lock_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (lock_.get() < 0) ThrowErrno(errno, path_, "open");
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+      const int error = errno;
+      lock_.Close();
+      if (error != EWOULDBLOCK) ThrowErrno(error, path_, "lock");
+      throw Error(ErrorCode::kUnavailable, path_.string() + ": another process is unpacking there", "wait for it");
+    }
+    for (const auto& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());  // of a dead process
+  }
+
+  ~PartialFolder() {
+    std::error_code error;
+    if (lock_.get() >= 0 && !renamed_) fs::remove_all(path_, error);
+  }
+
+  const fs::path& path() const { return path_; }
+
+  void RenameTo(const fs::path& folder) {
+    SyncFolder(path_);
+    if (::rename(path_.c_str(), folder.c_str()) != 0) ThrowErrno(errno, folder, "rename the unpacked folder to this");
+    renamed_ = true;
+    SyncFolder(folder.parent_path());
+  }
+
+ private:
+  fs::path path_;
+  Descriptor lock_;
+  bool renamed_ = false;
+};
+
+void WriteMembers(const Bundle& bundle, const fs::path& folder) {
+  const auto& members = bundle.members();
+  for (std::size_t begin = 0; begin < members.size(); begin += kBatch) {
+    std::map<std::size_t, OutputFile> files;
+    std::vector<std::size_t> positions;
+    for (std::size_t i = begin; i < std::min(begin + kBatch, members.size()); ++i) {
+      fs::create_directories((folder / members[i].path).parent_path());
+      files.emplace(i, folder / members[i].path).first->second.Reserve(members[i].size);
+      positions.push_back(i);
+    }
+    bundle.Stream(positions, [&](std::size_t member, std::uint64_t offset, std::span<const std::byte> data) {
+      files.find(member)->second.WriteAt(offset, data);
+    });
+    for (auto& [position, file] : files) file.Finish();
+  }
+  OutputFile digests(folder / kDigestsPath);
+  const std::string text = DigestsText(members);
+  digests.WriteAt(0, std::as_bytes(std::span(text)));
+  digests.Finish();
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_directory()) SyncFolder(entry.path());
+  }
+}
+
+}  // namespace
+
+void Unpack(const Bundle& bundle, const fs::path& folder) {
+  fs::path target = fs::absolute(folder).lexically_normal();
+  if (!target.has_filename()) target = target.parent_path();  // "x/"
+  std::error_code error;
+  if (fs::exists(fs::symlink_status(target, error)) &&
+      !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
+    throw Error(ErrorCode::kInvalidArgument, target.string() + ": exists and is not an empty folder",
+                "choose a new folder");
+  }
+  for (const MemberInfo& info : bundle.members()) {
+    if (!info.sha256.empty()) continue;
+    throw Error(ErrorCode::kNotFound, bundle.path().string() + ": has no sha256sums to verify '" + info.path + "' by",
+                "unpack the bundle file that it came from");
+  }
+  try {
+    PartialFolder partial(target);
+    WriteMembers(bundle, partial.path());
+    partial.RenameTo(target);
+  } catch (const fs::filesystem_error& e) {
+    ThrowErrno(e.code().value(), e.path1(), "unpack");
+  }
+}
+
+}  // namespace mconnect
