@@ -42,7 +42,7 @@ def _plugin_library_impl(ctx):
         direct_cc_infos = [CcInfo(linking_context = linking)],
         cc_infos = [d[CcInfo] for d in ctx.attr.deps],
     )
-    runfiles = ctx.runfiles(plugins + [l.dynamic_library for l in libraries])
+    runfiles = ctx.runfiles(plugins + [library.dynamic_library for library in libraries])
     return [info, DefaultInfo(files = depset(ctx.files.libraries + ctx.files.plugins), runfiles = runfiles)]
 
 plugin_library = rule(

@@ -1,10 +1,11 @@
 // The plugins and frontends are found from wherever Bazel linked libopenvino.
+#include "openvino/openvino.hpp"
+
 #include <memory>
 #include <string>
 
 #include "gtest/gtest.h"
 #include "openvino/op/ops.hpp"
-#include "openvino/openvino.hpp"
 
 namespace {
 

@@ -72,7 +72,9 @@ def mypy() -> Verdict:
 
 def clang_format() -> Verdict:
     """Layout of C++."""
-    return run(program("clang-format-14", "clang-format"), "--dry-run", "-Werror", "--ferror-limit=1", *files(r"\.(cc|h|c)$"))
+    return run(
+        program("clang-format-14", "clang-format"), "--dry-run", "-Werror", "--ferror-limit=1", *files(r"\.(cc|h|c)$")
+    )
 
 
 def clang_tidy() -> Verdict:
