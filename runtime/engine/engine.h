@@ -78,6 +78,9 @@ typedef struct mc_engine_api {
   int32_t (*variant_open)(const mc_engine_source* source, mc_engine_variant** variant);
   void (*variant_close)(mc_engine_variant* variant);   // after its contexts; NULL does nothing
 
+  // The arithmetic that the variant got: "f32" where "bf16" was asked for and the device has none.
+  const char* (*variant_precision)(const mc_engine_variant* variant);
+
   // Inputs and outputs are numbered from 0, each in the artifact's order.
   int32_t (*io_count)(const mc_engine_variant* variant, size_t* inputs, size_t* outputs);
   int32_t (*input_port)(const mc_engine_variant* variant, size_t index, mc_engine_port* port);

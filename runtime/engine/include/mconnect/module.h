@@ -28,6 +28,7 @@ struct ModuleInfo {
   std::string engine;                 // "openvino"
   std::string variant;                // the artifact inside of the bundle, "modules/encoder/openvino.xml"
   std::string device;                 // "cpu", "gpu:0"
+  std::string precision;              // the arithmetic: "f32" also where "bf16" was asked for and the device has none
 };
 
 // One line of execution through a module: runs follow each other and share its state.

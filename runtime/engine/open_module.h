@@ -1,0 +1,30 @@
+// Opening a module with an engine.
+#ifndef MCONNECT_ENGINE_OPEN_MODULE_H_
+#define MCONNECT_ENGINE_OPEN_MODULE_H_
+
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "mconnect/module.h"
+#include "runtime/engine/engine.h"
+
+namespace mconnect {
+
+struct ModuleFiles {
+  std::filesystem::path artifact;
+  std::filesystem::path weights;  // empty: none
+};
+
+struct EngineOptions {
+  std::string precision = "f32";
+  int threads = 0;
+};
+
+// `info` says what the manifest promises; its `precision` is what the engine made of the one asked for. Throws the engine's Error,
+// and Error(kCorrupt) when the artifact's inputs and outputs are not those of `info`.
+LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options, ModuleInfo info);
+
+}  // namespace mconnect
+
+#endif  // MCONNECT_ENGINE_OPEN_MODULE_H_
