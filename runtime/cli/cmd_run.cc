@@ -67,9 +67,10 @@ int RunRun(const RunFlags& flags) {
 
   GenerateOptions options = flags.generate;
   if (flags.greedy) options.greedy = true;
-  const InterruptGuard guard;
+  InterruptGuard guard;
   options.cancel = guard.token();
   const Generation result = task.generate(prompt, options, [&](const TextChunk& chunk) {
+    guard.Poll();
     if (!flags.json) Print(chunk.text);
   });
   Print(flags.json ? JsonLine(Json(result)) : "\n");

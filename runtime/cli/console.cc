@@ -115,8 +115,12 @@ InterruptGuard::InterruptGuard() {
   // A signal handler may not touch a stop_source, so a thread looks at what it left.
   watcher_ = std::jthread([this](const std::stop_token& over) {
     while (!over.stop_requested() && interrupts == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    if (interrupts > 0) stop_.request_stop();
+    Poll();
   });
+}
+
+void InterruptGuard::Poll() {
+  if (interrupts > 0) stop_.request_stop();
 }
 
 InterruptGuard::~InterruptGuard() { std::signal(SIGINT, SIG_DFL); }

@@ -62,6 +62,9 @@ void AddModelFlags(CLI::App* app, ModelFlags* flags) {
   app->add_option("--threads", flags->load.threads, "CPU threads; 0: one for each core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  app->add_option("--store", flags->load.store,
+                  "Where bundles are unpacked to; default: $MCONNECT_STORE, else the user's cache")
+      ->type_name("FOLDER");
 }
 
 Model LoadForTask(const ModelFlags& flags, std::string_view task) {

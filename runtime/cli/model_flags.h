@@ -17,7 +17,7 @@ struct ModelFlags {
   LoadOptions load;
 };
 
-// BUNDLE, --device, --precision, --threads.
+// BUNDLE, --device, --precision, --threads, --store.
 void AddModelFlags(CLI::App* app, ModelFlags* flags);
 
 // Checks that the bundle has `task` before any of it is loaded, unpacks it on first use and loads it.
