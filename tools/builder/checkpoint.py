@@ -148,7 +148,7 @@ def _tensor(path: Path, name: str, entry: Any, start: int, fail: Any) -> Tensor:
     if not isinstance(entry, dict) or set(entry) != {"dtype", "shape", "data_offsets"}:
         raise fail(f"tensor {name} is not described by dtype, shape and data_offsets")
     dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-    if dtype not in DTYPES:
+    if not isinstance(dtype, str) or dtype not in DTYPES:
         raise CheckpointError(f"{path}: tensor {name} has the dtype {dtype!r}; supported are {', '.join(DTYPES)}")
     if not _naturals(shape):
         raise fail(f"tensor {name} has the shape {shape!r}")
@@ -171,8 +171,8 @@ def _read_shards(folder: Path) -> dict[str, Tensor]:
         raise CheckpointError(f"{folder / _INDEX}: weight_map must give a file name for each tensor")
     shards = sorted(set(weight_map.values()))
     for shard in shards:
-        if Path(shard).name != shard:
-            raise CheckpointError(f"{folder / _INDEX}: {shard!r} is not a plain file name")
+        if Path(shard).name != shard or not shard.endswith(".safetensors"):
+            raise CheckpointError(f"{folder / _INDEX}: {shard!r} is not the plain name of a safetensors file")
     absent = [shard for shard in shards if not (folder / shard).is_file()]
     if absent:
         raise CheckpointError(f"{folder} lacks {len(absent)} of {len(shards)} shards: {', '.join(absent[:5])}")
