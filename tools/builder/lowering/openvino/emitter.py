@@ -28,6 +28,11 @@ class LoweringError(ValueError):
     """A graph that this engine cannot execute."""
 
 
+def node_name(node: Node) -> str:
+    """The name that a graph's node has in the IR: scope, op and the id of its value."""
+    return ".".join(filter(None, (node.scope, node.op, node.outputs[0].id)))
+
+
 class Emitter:
     """The OpenVINO nodes of one graph, while it is lowered.
 
@@ -96,8 +101,7 @@ class Emitter:
     def define(self, value: Value, output: ov.Output, node: Node) -> None:
         """Records what a graph's node lowers to and names what it is made of."""
         self.values[value.id] = output
-        scope = f"{node.scope}." if node.scope else ""
-        self.name([output], f"{scope}{node.op}.{value.id}")
+        self.name([output], node_name(node))
         for axis, dim in enumerate(value.shape):  # a dimension that first appears here, such as the number of kept logits
             if isinstance(dim, Dim) and str(dim) not in self._born and len(dim.terms) == 1:
                 self._born[str(dim)] = (output, axis)

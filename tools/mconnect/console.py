@@ -1,0 +1,105 @@
+"""What every command shares: errors, exit codes, progress bars, paths."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from tqdm import tqdm
+
+from tools.builder.assets.reading import AssetError
+from tools.builder.assets.weights_file import UnstorableWeight
+from tools.builder.bundle.format import BundleError
+from tools.builder.checkpoint import CheckpointError
+from tools.builder.config import ConfigError
+from tools.builder.graph import GraphError
+from tools.builder.lowering.openvino.emitter import LoweringError
+from tools.builder.pipeline import BuildError
+from tools.builder.resolve import FamilyError
+from tools.builder.source import SourceError
+from tools.builder.weights import WeightError
+
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+ROOT = Path(os.path.abspath(__file__)).parents[2]
+"""The repository's root, in the source tree or among the runfiles."""
+
+_REMEDIES: dict[type[Exception], str] = {
+    AssetError: "correct that file of the checkpoint if you know better, or ask for support of this tokenizer or setting",
+    BuildError: "",
+    BundleError: "",
+    CheckpointError: "",
+    ConfigError: "the checkpoint uses a variant of its architecture that its family does not build",
+    FamilyError: "",
+    GraphError: "the family's code does not fit this checkpoint; docs/adding-a-family.md says how a family is written",
+    LoweringError: "the engine cannot execute this graph",
+    OSError: "check that the path exists and that you may use it",
+    SourceError: "",
+    UnstorableWeight: "",
+    WeightError: "",
+}
+"""What a user can do about each kind of failure, where the message does not say it already."""
+
+
+def enter_working_directory() -> None:
+    """Makes the user's relative paths mean what they say: `bazel run` starts programs elsewhere."""
+    if folder := os.environ.get("BUILD_WORKING_DIRECTORY"):
+        os.chdir(folder)
+
+
+def guarded(command: Callable[[], int]) -> int:
+    """Runs a command; a failure becomes `error: ...` on stderr and an exit code. MCONNECT_TRACEBACK=1 shows where it arose."""
+    try:
+        return command()
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("MCONNECT_TRACEBACK") == "1":
+            traceback.print_exc()
+        kind = next((kind for kind in _REMEDIES if isinstance(error, kind)), None)
+        if kind is None:
+            report(f"{type(error).__name__}: {error}", "this is a defect of mconnect; MCONNECT_TRACEBACK=1 shows where it arose")
+        else:
+            report(str(error), _REMEDIES[kind])
+        return FAILED
+
+
+def report(message: str, remedy: str = "") -> None:
+    """Prints an error on one line, and what to do about it on the next."""
+    print(f"error: {' '.join(message.split())}" + (f"\n  {remedy}" if remedy else ""), file=sys.stderr)
+
+
+def print_json(value: Any) -> None:
+    """Prints one JSON value on stdout."""
+    print(json.dumps(value, sort_keys=True, ensure_ascii=False))
+
+
+class Bars:
+    """Progress bars on stderr, one a step, where stderr is a terminal; `bars(step, done, total)` moves them."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm[None] | None = None
+        self._step = ""
+
+    def __enter__(self) -> Bars:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        if step != self._step or self._bar is None:
+            if self._bar is not None:
+                self._bar.close()
+            size = total > 1 << 16  # bytes; smaller totals count things
+            options: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024} if size else {}
+            self._bar = tqdm(desc=f"{step:>8}", total=total, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **options)
+            self._step = step
+        self._bar.update(done - self._bar.n)
