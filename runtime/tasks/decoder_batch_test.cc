@@ -1,0 +1,74 @@
+#include "runtime/tasks/decoder_batch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "runtime/engine/testing/toy_engine.h"
+#include "runtime/tasks/testing/toy_parts.h"
+
+namespace mconnect {
+namespace {
+
+constexpr std::int64_t kVocabulary = 258;
+
+class DecoderBatchTest : public ::testing::Test {
+ protected:
+  TokenId Best(std::size_t row) const {
+    const auto logits = batch.logits(row);
+    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  }
+
+  ToyParts parts = ToyParts::Decoder();
+  DecoderBatch batch{parts.module("decoder").session(), kVocabulary, /*pad=*/0};
+};
+
+TEST_F(DecoderBatchTest, PadsOnTheLeftAndCountsPositionsFromTheFirstToken) {
+  batch.Start({{5}, {5, 6, 7}, {8, 9}});
+  EXPECT_FALSE(batch.Prefill(100));
+  EXPECT_EQ(Best(0), ToyContinuation({5}, 1)[0]);
+  EXPECT_EQ(Best(1), ToyContinuation({5, 6, 7}, 1)[0]);
+  EXPECT_EQ(Best(2), ToyContinuation({8, 9}, 1)[0]);
+}
+
+TEST_F(DecoderBatchTest, ChunksOfAnySizeGiveTheSame) {
+  const std::vector<TokenId> prompt = {1, 2, 3, 4, 5, 6, 7};
+  for (std::int64_t chunk = 1; chunk <= 8; ++chunk) {
+    DecoderBatch own(parts.module("decoder").session(), kVocabulary, 0);
+    own.Start({prompt, {9, 9}});
+    const std::int64_t before = ToyRuns();
+    while (own.Prefill(chunk)) {
+    }
+    EXPECT_EQ(ToyRuns() - before, (7 + chunk - 1) / chunk);
+    const auto logits = own.logits(0);
+    EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), ToyContinuation(prompt, 1)[0]) << chunk;
+  }
+}
+
+TEST_F(DecoderBatchTest, StepsContinueEachRow) {
+  batch.Start({{5}, {6, 7}});
+  batch.Prefill(100);
+  for (int i = 0; i < 5; ++i) {
+    const std::vector<TokenId> next = {Best(0), Best(1)};
+    EXPECT_EQ(next[0], ToyContinuation({5}, i + 1).back());
+    EXPECT_EQ(next[1], ToyContinuation({6, 7}, i + 1).back());
+    batch.Step(next);
+  }
+}
+
+TEST_F(DecoderBatchTest, KeepsTheRowsAskedForAndTheirCaches) {
+  batch.Start({{5}, {6, 7}, {8, 9, 10}});
+  batch.Prefill(100);
+  const TokenId second = Best(1), third = Best(2);
+  batch.Keep({1, 2});
+  batch.Step(std::vector<TokenId>{second, third});
+  EXPECT_EQ(Best(0), ToyContinuation({6, 7}, 2)[1]);
+  EXPECT_EQ(Best(1), ToyContinuation({8, 9, 10}, 2)[1]);
+  batch.Keep({1});
+  batch.Step(std::vector<TokenId>{Best(1)});
+  EXPECT_EQ(Best(0), ToyContinuation({8, 9, 10}, 3)[2]);
+}
+
+}  // namespace
+}  // namespace mconnect

@@ -1,0 +1,29 @@
+// What a task is made from.
+#ifndef MCONNECT_TASKS_MODEL_PARTS_H_
+#define MCONNECT_TASKS_MODEL_PARTS_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "mconnect/module.h"
+#include "runtime/text/tokenizer.h"
+
+namespace mconnect {
+
+// The parts of a loaded model. Any number of threads may use one; a task keeps what it takes.
+class ModelParts {
+ public:
+  virtual ~ModelParts() = default;
+
+  // Throw Error(kNotFound) that lists what there is.
+  virtual LoadedModule module(std::string_view name) const = 0;
+  virtual std::string asset(std::string_view name) const = 0;
+
+  // Throws Error(kNotFound) when the bundle has no tokenizer, and its Error when it is not a good one.
+  virtual std::shared_ptr<const Tokenizer> tokenizer() const = 0;
+};
+
+}  // namespace mconnect
+
+#endif  // MCONNECT_TASKS_MODEL_PARTS_H_

@@ -1,0 +1,217 @@
+#include "mconnect/text_generation.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mconnect/error.h"
+#include "runtime/engine/testing/toy_engine.h"
+#include "runtime/tasks/testing/toy_parts.h"
+
+namespace mconnect {
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+template <typename F>
+Error ErrorOf(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "no error";
+  return Error(ErrorCode::kInternal, "");
+}
+
+// A text whose greedy continuation does not end early.
+const std::string kPrompt = "Hello";
+
+class TextGenerationTest : public ::testing::Test {
+ protected:
+  Ids Encoded(const std::string& text) const {
+    EncodeOptions options;
+    return parts.tokenizer()->Encode(text, options).ids;
+  }
+
+  ToyParts parts = ToyParts::Decoder();
+  TextGeneration model{parts};
+};
+
+TEST_F(TextGenerationTest, ContinuesGreedilyAndReportsUsage) {
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 20});
+  EXPECT_EQ(g.ids, ToyContinuation(Encoded(kPrompt), 20));
+  EXPECT_EQ(g.prompt_tokens, 5);
+  EXPECT_EQ(g.completion_tokens, static_cast<std::int64_t>(g.ids.size()));
+  EXPECT_EQ(g.finish_reason, g.ids.back() == 257 ? FinishReason::kEos : FinishReason::kLength);
+  EXPECT_EQ(g.text, parts.tokenizer()->Decode(g.ids));
+  EXPECT_GT(g.prefill_seconds, 0);
+}
+
+TEST_F(TextGenerationTest, TakesIdsAsTheyAre) {
+  EXPECT_EQ(model.generate(Ids{1, 2, 3}, {.max_new_tokens = 4}).ids, ToyContinuation({1, 2, 3}, 4));
+}
+
+TEST_F(TextGenerationTest, EndsAtTheEndOfText) {
+  Ids prompt = {0};
+  while (ToyContinuation(prompt, 100).back() != 257 || ToyContinuation(prompt, 100).size() < 2) ++prompt[0];
+  const Ids expected = ToyContinuation(prompt, 100);
+  const Generation g = model.generate(prompt, {.max_new_tokens = 100});
+  EXPECT_EQ(g.ids, expected);
+  EXPECT_EQ(g.finish_reason, FinishReason::kEos);
+  EXPECT_EQ(g.text, parts.tokenizer()->Decode(Ids(expected.begin(), expected.end() - 1)));
+  EXPECT_EQ(model.generate(prompt, {.max_new_tokens = 100, .ignore_eos = true}).ids.size(), 100u);
+}
+
+TEST_F(TextGenerationTest, StreamsPiecesThatAreWholeCharactersAndMakeTheText) {
+  std::string streamed;
+  int pieces = 0;
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 200, .ignore_eos = true}, [&](const TextChunk& chunk) {
+    EXPECT_EQ(chunk.index, 0u);
+    EXPECT_FALSE(chunk.text.empty());
+    EXPECT_NE(static_cast<unsigned char>(chunk.text.front()) & 0xC0, 0x80) << "begins inside of a character";
+    streamed += chunk.text;
+    ++pieces;
+  });
+  EXPECT_EQ(streamed, g.text);
+  EXPECT_GT(pieces, 10);
+}
+
+TEST_F(TextGenerationTest, EndsBeforeAStopStringAcrossTokens) {
+  const Generation all = model.generate(kPrompt, {.max_new_tokens = 100, .ignore_eos = true});
+  // Every token is one byte: any text of two characters spans tokens.
+  std::size_t at = 0;
+  for (std::size_t i = 1; i + 2 < all.text.size() && at == 0; ++i) {
+    const bool ascii = (all.text[i] & 0x80) == 0 && (all.text[i + 1] & 0x80) == 0;
+    if (ascii && all.text.find(all.text.substr(i, 2)) == i) at = i;
+  }
+  ASSERT_GT(at, 0u) << "the continuation has no two plain characters";
+  const std::string stop = all.text.substr(at, 2);
+  std::string streamed;
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 100, .stop = {"never", stop}, .ignore_eos = true},
+                                      [&](const TextChunk& chunk) { streamed += chunk.text; });
+  EXPECT_EQ(g.finish_reason, FinishReason::kStop);
+  EXPECT_EQ(g.text, all.text.substr(0, at));
+  EXPECT_EQ(streamed, g.text);
+  EXPECT_LT(g.completion_tokens, 100);
+}
+
+TEST_F(TextGenerationTest, GivesOutWhatAStopStringHeldBackAtTheEnd) {
+  const Generation all = model.generate(kPrompt, {.max_new_tokens = 30, .ignore_eos = true});
+  const std::string stop = all.text.substr(all.text.size() - 1) + "\x01never";
+  EXPECT_EQ(model.generate(kPrompt, {.max_new_tokens = 30, .stop = {stop}, .ignore_eos = true}).text, all.text);
+}
+
+TEST_F(TextGenerationTest, ABatchGivesTheSameAsItsPromptsOneByOne) {
+  const std::vector<Prompt> prompts = {"a", "a longer prompt", Ids{7}, "mid one"};
+  const GenerateOptions options = {.max_new_tokens = 300};
+  std::vector<std::string> streamed(prompts.size());
+  const std::vector<Generation> batch =
+      model.generate_batch(prompts, options, [&](const TextChunk& chunk) { streamed[chunk.index] += chunk.text; });
+  ASSERT_EQ(batch.size(), prompts.size());
+  for (std::size_t i = 0; i < prompts.size(); ++i) {
+    const Generation one = model.generate(prompts[i], options);
+    EXPECT_EQ(batch[i].ids, one.ids) << i;
+    EXPECT_EQ(batch[i].text, one.text) << i;
+    EXPECT_EQ(batch[i].finish_reason, one.finish_reason) << i;
+    EXPECT_EQ(batch[i].prompt_tokens, one.prompt_tokens) << i;
+    EXPECT_EQ(streamed[i], one.text) << i;
+  }
+  EXPECT_TRUE(model.generate_batch({}).empty());
+}
+
+TEST_F(TextGenerationTest, RunsLongPromptsInChunks) {
+  Ids prompt;
+  for (int i = 0; i < 2 * TextGeneration::kPrefillChunk + 1; ++i) prompt.push_back(i % 256);
+  const std::int64_t before = ToyRuns();
+  EXPECT_EQ(model.generate(prompt, {.max_new_tokens = 1}).ids, ToyContinuation(prompt, 1));
+  EXPECT_EQ(ToyRuns() - before, 3);
+}
+
+TEST_F(TextGenerationTest, TheSameSeedGivesTheSameText) {
+  const GenerateOptions options = {.max_new_tokens = 40, .temperature = 3.0f, .seed = 7, .ignore_eos = true};
+  const Generation a = model.generate(kPrompt, options), b = model.generate(kPrompt, options);
+  EXPECT_EQ(a.ids, b.ids);
+  GenerateOptions other = options;
+  other.seed = 8;
+  EXPECT_NE(model.generate(kPrompt, other).ids, a.ids);
+  EXPECT_NE(a.ids, ToyContinuation(Encoded(kPrompt), 40));
+}
+
+TEST_F(TextGenerationTest, CanBeCancelledInTheMiddle) {
+  std::stop_source source;
+  int pieces = 0;
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 500, .ignore_eos = true, .cancel = source.get_token()},
+                                      [&](const TextChunk&) {
+                                        if (++pieces == 3) source.request_stop();
+                                      });
+  EXPECT_EQ(g.finish_reason, FinishReason::kCancelled);
+  EXPECT_GT(g.completion_tokens, 0);
+  EXPECT_LT(g.completion_tokens, 30);
+  EXPECT_EQ(g.text, parts.tokenizer()->Decode(g.ids));
+}
+
+TEST_F(TextGenerationTest, CanBeCancelledBeforeItBegins) {
+  std::stop_source source;
+  source.request_stop();
+  const Generation g = model.generate(kPrompt, {.cancel = source.get_token()});
+  EXPECT_EQ(g.finish_reason, FinishReason::kCancelled);
+  EXPECT_TRUE(g.ids.empty());
+}
+
+TEST_F(TextGenerationTest, PassesOnAnExceptionOfTheCallback) {
+  const auto fail = [](const TextChunk&) { throw std::runtime_error("enough"); };
+  EXPECT_THROW(model.generate(kPrompt, {.max_new_tokens = 100, .ignore_eos = true}, fail), std::runtime_error);
+  EXPECT_EQ(model.generate(kPrompt, {.max_new_tokens = 20}).ids, ToyContinuation(Encoded(kPrompt), 20));
+}
+
+TEST_F(TextGenerationTest, RefusesWhatExceedsTheContextWithBothNumbers) {
+  const TextGeneration small(ToyParts::Decoder(/*max_tokens=*/10));
+  EXPECT_EQ(ErrorOf([&] { small.generate("Hello", {.max_new_tokens = 6}); }).message(),
+            "the prompt has 5 tokens, with max_new_tokens 6 that is 11; the model's context is 10");
+  EXPECT_EQ(small.generate("Hello", {.ignore_eos = true}).ids.size(), 5u);  // what there is room for
+  EXPECT_EQ(ErrorOf([&] { small.generate("Hello world"); }).code(), ErrorCode::kInvalidArgument);
+  EXPECT_NE(ErrorOf([&] { small.generate_batch({"a", "Hello world"}); }).message().find("prompt 1 has 11 tokens"), std::string::npos);
+}
+
+TEST_F(TextGenerationTest, RefusesWrongInput) {
+  EXPECT_EQ(ErrorOf([&] { model.generate(Ids{1, 258}); }).message(), "the prompt has the token id 258, the limits are 0 and 257");
+  EXPECT_EQ(ErrorOf([&] { model.generate(Ids{-1}); }).code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ErrorOf([&] { model.generate("a", {.max_new_tokens = 0}); }).message(), "max_new_tokens is 0, the least is 1");
+  EXPECT_EQ(ErrorOf([&] { model.generate("a", {.stop = {""}}); }).code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(ErrorOf([&] { model.generate(""); }).code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(TextGenerationTest, AnEmptyPromptStartsFromTheBeginOfTextToken) {
+  const TextGeneration begins(ToyParts::Decoder(2048, /*bos=*/"256"));
+  EXPECT_EQ(begins.generate("", {.max_new_tokens = 3}).ids, ToyContinuation({256}, 3));
+}
+
+TEST_F(TextGenerationTest, EightThreadsGetTheirOwnResults) {
+  std::vector<std::thread> threads;
+  std::vector<int> wrong(8, 0);
+  for (std::size_t t = 0; t < wrong.size(); ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20; ++i) {
+        const Ids prompt = {static_cast<std::int32_t>(t), i};
+        wrong[t] += model.generate(prompt, {.max_new_tokens = 10}).ids != ToyContinuation(prompt, 10);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(8, 0));
+}
+
+TEST(FinishReasonName, NamesEach) {
+  EXPECT_EQ(FinishReasonName(FinishReason::kEos), "eos");
+  EXPECT_EQ(FinishReasonName(FinishReason::kStop), "stop");
+  EXPECT_EQ(FinishReasonName(FinishReason::kLength), "length");
+  EXPECT_EQ(FinishReasonName(FinishReason::kCancelled), "cancelled");
+}
+
+}  // namespace
+}  // namespace mconnect
