@@ -1,8 +1,9 @@
 """Finds the first op where an engine departs from the reference lowering.
 
-The engine's own artifact is run: its IR is read, every op's value is made an output, and each is compared with what torch computes op
-by op from the same inputs and weights. Outputs in the middle of a graph keep the engine from fusing across them, so the unchanged IR is
-run too: where only that one departs, a fusion is at fault, and the first value that departs when it alone is watched is searched for.
+The engine's own artifact is run: its IR is read, every op's value is made an output, and each is compared with what
+torch computes op by op from the same inputs and weights. Outputs in the middle of a graph keep the engine from fusing
+across them, so the unchanged IR is run too: where only that one departs, a fusion is at fault, and the first value that
+departs when it alone is watched is searched for.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Row:
     shape: tuple[int, ...]
     max_abs: float
     max_rel: float
-    """`max_abs` over the largest magnitude that the reference has (at least 1); infinite where shapes differ or NaN appears."""
+    """`max_abs` over the reference's largest magnitude (at least 1); infinite where shapes differ or NaN appears."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,7 +98,9 @@ def compare(
     return Report(rows, outputs, alone(low), True, limit)
 
 
-def _reference(graph: Graph, weights: Mapping[str, Array], steps: Sequence[Inputs], keep: Iterable[str]) -> list[dict[str, Array]]:
+def _reference(
+    graph: Graph, weights: Mapping[str, Array], steps: Sequence[Inputs], keep: Iterable[str]
+) -> list[dict[str, Array]]:
     caches = reference.Caches()
     results = []
     for inputs in steps:
@@ -106,14 +109,18 @@ def _reference(graph: Graph, weights: Mapping[str, Array], steps: Sequence[Input
     return results
 
 
-def _engine(model: ov.Model, watch: Iterable[Node], steps: Sequence[Inputs], precision: EnginePrecision) -> list[dict[str, Array]]:
+def _engine(
+    model: ov.Model, watch: Iterable[Node], steps: Sequence[Inputs], precision: EnginePrecision
+) -> list[dict[str, Array]]:
     """Outputs by name and watched values by id, for each step."""
     by_name = {node.get_friendly_name(): node for node in model.get_ordered_ops()}
     results = []
     for node in watch:
         if node_name(node) not in by_name:
             raise DebugError(f"the IR has no node {node_name(node)!r}: it was not made from this graph")
-        result = opset.result(opset.convert(by_name[node_name(node)].output(0), by_name[node_name(node)].get_element_type()))
+        result = opset.result(
+            opset.convert(by_name[node_name(node)].output(0), by_name[node_name(node)].get_element_type())
+        )
         result.output(0).tensor.set_names({node.outputs[0].id})
         results.append(result)
     model.add_results(results)
@@ -121,14 +128,16 @@ def _engine(model: ov.Model, watch: Iterable[Node], steps: Sequence[Inputs], pre
     request = compile_model(model, precision).create_infer_request()
     values = []
     for inputs in steps:
-        given = {name: value for name, value in inputs.items()}
-        found = request.infer(given)
+        found = request.infer(dict(inputs))
         values.append({name: np.array(value) for output, value in found.items() for name in output.get_names()})
     return values
 
 
 def _rows(
-    nodes: Mapping[str, Node], want: Sequence[Mapping[str, Array]], got: Sequence[Mapping[str, Array]], ids: Sequence[str]
+    nodes: Mapping[str, Node],
+    want: Sequence[Mapping[str, Array]],
+    got: Sequence[Mapping[str, Array]],
+    ids: Sequence[str],
 ) -> list[Row]:
     return [_row(nodes[id], id, want, got) for id in ids]
 

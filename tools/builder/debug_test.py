@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,13 +51,29 @@ def test_an_error_in_the_cache_shows_in_a_later_step(monkeypatch: pytest.MonkeyP
 
     def wrong(e: Any, node: Any, q: Any, k: Any, v: Any, mask: Any, beam: Any) -> ov.Node:
         first = opset.equal(e.size(mask, 1), e.size(q, 2))  # nothing is cached yet
-        hidden = opset.select(first, mask, opset.multiply(mask, opset.concat([e.constant([[0]]), opset.slice(mask, e.constant([1]), e.constant([99]), e.constant([1]), e.constant([1]))], 1)))
+        hidden = opset.select(
+            first,
+            mask,
+            opset.multiply(
+                mask,
+                opset.concat(
+                    [
+                        e.constant([[0]]),
+                        opset.slice(mask, e.constant([1]), e.constant([99]), e.constant([1]), e.constant([1])),
+                    ],
+                    1,
+                ),
+            ),
+        )
         made: ov.Node = right(e, node, q, k, v, hidden.output(0), beam)
         return made
 
     monkeypatch.setitem(LOWERINGS, "cached_attention", wrong)
     weights = weights_of(decoder())
-    read: Callable[[], ov.Model] = lambda: lower.build_model(decoder(), weights)[0]
+
+    def read() -> ov.Model:
+        return lower.build_model(decoder(), weights)[0]
+
     assert compare(decoder(), read, weights, STEPS[:1]).first is None
     report = compare(decoder(), read, weights, STEPS)
     assert report.first is not None and (report.first.op, report.first.scope) == ("cached_attention", "layers.0")
@@ -88,7 +103,10 @@ def test_finds_where_only_the_fused_graph_departs() -> None:
         if len(calls) == 1:  # every value is watched
             return model
         for node in model.get_ordered_ops():
-            if node.get_friendly_name().startswith("layers.1.cached_attention.") and node.get_type_name() == "ScaledDotProductAttention":
+            if (
+                node.get_friendly_name().startswith("layers.1.cached_attention.")
+                and node.get_type_name() == "ScaledDotProductAttention"
+            ):
                 targets = node.output(0).get_target_inputs()
                 doubled = opset.add(node, node)
                 doubled.set_friendly_name(node.get_friendly_name())

@@ -1,7 +1,7 @@
 """From a checkpoint to a bundle: `build`.
 
-Nothing here needs torch or transformers. Large weights are mapped and streamed, so that a build takes little memory beyond the page
-cache, and the same inputs give the same bytes.
+Nothing here needs torch or transformers. Large weights are mapped and streamed, so that a build takes little memory
+beyond the page cache, and the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tools.builder.checkpoint import Checkpoint
 from tools.builder.graph import Graph, Port
 from tools.builder.lowering.openvino.lower import Lowered, engine_version, lower
 from tools.builder.resolve import Family, resolve
-from tools.builder.source import Source, licence, locate
+from tools.builder.source import licence, locate
 
 VERSION = "0.1.0"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -59,8 +59,8 @@ def build(
       revision: of the hub repository; its commit is recorded.
       progress: told of each step.
 
-    Raises BuildError, SourceError, CheckpointError, FamilyError, ConfigError, WeightError, AssetError, UnstorableWeight or
-    BundleError; each message names the input and what is wrong with it.
+    Raises BuildError, SourceError, CheckpointError, FamilyError, ConfigError, WeightError, AssetError, UnstorableWeight
+    or BundleError; each message names the input and what is wrong with it.
     """
     _check_target(out)
     source = locate(str(checkpoint), revision)
@@ -108,7 +108,9 @@ def make_assets(folder: Path, task: str) -> dict[str, bytes]:
     return assets
 
 
-def stored_weights(graphs: Mapping[str, Graph], checkpoint: Checkpoint, precision: Precision, progress: Progress) -> dict[str, StoredTensor]:
+def stored_weights(
+    graphs: Mapping[str, Graph], checkpoint: Checkpoint, precision: Precision, progress: Progress
+) -> dict[str, StoredTensor]:
     """Every weight of every module as it will be stored, by name. A family's own constants stay as they are."""
     constants = {name: array for graph in graphs.values() for name, array in graph.constants.items()}
     names = sorted({port.name for graph in graphs.values() for port in graph.weights})

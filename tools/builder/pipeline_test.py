@@ -59,15 +59,25 @@ def test_a_bundle_holds_what_its_manifest_says(tmp_path: Path, module: str) -> N
     task = {"encoder": "text-embedding", "decoder": "text-generation"}[module]
     (weights,) = (path for path in held if path.startswith("weights/"))
     assert set(held) == {
-        "manifest.json", weights, f"modules/{module}/graph.json", f"modules/{module}/openvino.xml", "assets/tokenizer.json",
-        f"assets/{task}.json",
+        "manifest.json", weights, f"modules/{module}/graph.json", f"modules/{module}/openvino.xml",
+        "assets/tokenizer.json", f"assets/{task}.json",
     }  # fmt: skip
-    assert (manifest["name"], manifest["family"], manifest["tasks"], manifest["licence"]) == ("toy-model", "toy", [task], "mit")
+    assert (manifest["name"], manifest["family"], manifest["tasks"], manifest["licence"]) == (
+        "toy-model",
+        "toy",
+        [task],
+        "mit",
+    )
     entry = manifest["modules"][module]
     assert entry["stateful"] is (module == "decoder")
     assert entry["inputs"][0] == {"dtype": "i64", "name": "input_ids", "shape": ["batch", "tokens"]}
     assert entry["variants"] == [
-        {"engine": "openvino", "path": f"modules/{module}/openvino.xml", "requires": {"version": "2026.4"}, "weights": weights}
+        {
+            "engine": "openvino",
+            "path": f"modules/{module}/openvino.xml",
+            "requires": {"version": "2026.4"},
+            "weights": weights,
+        }
     ]
     assert [file["path"] for file in manifest["checkpoint"]["files"]] == [
         "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
@@ -102,7 +112,12 @@ def test_weights_are_stored_as_asked(tmp_path: Path, dtype: Any, weights: Any, s
 
 def test_steps_are_told(tmp_path: Path) -> None:
     steps: list[tuple[str, int, int]] = []
-    build(toy.checkpoint(tmp_path / "toy"), tmp_path / "x", families=families(tmp_path), progress=lambda *step: steps.append(step))
+    build(
+        toy.checkpoint(tmp_path / "toy"),
+        tmp_path / "x",
+        families=families(tmp_path),
+        progress=lambda *step: steps.append(step),
+    )
     assert list(dict.fromkeys(step for step, _, _ in steps)) == ["record", "check", "lower", "store", "write"]
     assert all(0 <= done <= total for _, done, total in steps)
     assert steps[-1] == ("write", 1, 1)
@@ -124,7 +139,13 @@ print(pipeline.build(sys.argv[1], Path(sys.argv[2]), families=[family]))
 
 def _run(*args: object, **env: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **env}
-    return subprocess.Popen([sys.executable, "-c", *map(str, args)], env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-c", *map(str, args)],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 @pytest.mark.parametrize("module", ["encoder", "decoder"])
@@ -141,7 +162,11 @@ def test_two_processes_in_two_folders_write_the_same_bytes_without_torch(tmp_pat
 
 
 def test_a_killed_build_leaves_nothing_under_the_final_name(tmp_path: Path) -> None:
-    family, folder, out = toy.family(tmp_path / "family"), toy.checkpoint(tmp_path / "toy"), tmp_path / "out" / "x.bundle"
+    family, folder, out = (
+        toy.family(tmp_path / "family"),
+        toy.checkpoint(tmp_path / "toy"),
+        tmp_path / "out" / "x.bundle",
+    )
     out.parent.mkdir()
     slow = _RUN.replace("from tools.builder import pipeline, resolve", (
         "from tools.builder import pipeline, resolve\nimport time, os\n"
@@ -184,7 +209,11 @@ def test_a_failed_build_keeps_the_bundle_that_was_there(tmp_path: Path) -> None:
     out = tmp_path / "x.bundle"
     out.write_bytes(b"before")
     with pytest.raises(WeightError):
-        build(toy.checkpoint(tmp_path / "toy", **{"model.safetensors": {"table": np.zeros((8, 32), np.float32)}}), out, families=families(tmp_path))
+        build(
+            toy.checkpoint(tmp_path / "toy", **{"model.safetensors": {"table": np.zeros((8, 32), np.float32)}}),
+            out,
+            families=families(tmp_path),
+        )
     assert out.read_bytes() == b"before"
 
 
@@ -196,14 +225,30 @@ def _without(name: str) -> dict[str, Any]:
     ("changes", "kind", "reason"),
     [
         ({"model.safetensors": _without("mix.bias")}, WeightError, "has no tensor mix.bias"),
-        ({"model.safetensors": {**toy.tensors(), "extra": np.zeros(1)}}, WeightError, "1 tensors of .* are not used: extra"),
+        (
+            {"model.safetensors": {**toy.tensors(), "extra": np.zeros(1)}},
+            WeightError,
+            "1 tensors of .* are not used: extra",
+        ),
         ({"model.safetensors": None}, CheckpointError, "has no weights"),
-        ({"model.safetensors": b"\x10\0\0\0\0\0\0\0{damaged........"}, CheckpointError, "model.safetensors: the header is not JSON"),
+        (
+            {"model.safetensors": b"\x10\0\0\0\0\0\0\0{damaged........"},
+            CheckpointError,
+            "model.safetensors: the header is not JSON",
+        ),
         ({"model.safetensors": b"\xff" * 40}, CheckpointError, "model.safetensors: the header is"),
         ({"config.json": None}, CheckpointError, "has no config.json"),
-        ({"config.json": {"architectures": ["ToyModle"]}}, FamilyError, "No family builds the architecture ToyModle. Near misses: ToyModel"),
+        (
+            {"config.json": {"architectures": ["ToyModle"]}},
+            FamilyError,
+            "No family builds the architecture ToyModle. Near misses: ToyModel",
+        ),
         ({"tokenizer.json": None}, AssetError, "has no tokenizer.json"),
-        ({"tokenizer_config.json": {"tokenizer_class": "Other"}}, AssetError, "tokenizer_class 'Other' is not supported"),
+        (
+            {"tokenizer_config.json": {"tokenizer_class": "Other"}},
+            AssetError,
+            "tokenizer_class 'Other' is not supported",
+        ),
     ],
 )
 def test_a_bad_checkpoint_is_refused_by_name(tmp_path: Path, changes: Any, kind: type[Exception], reason: str) -> None:
@@ -218,12 +263,20 @@ def test_a_value_beyond_f16_is_refused_when_f16_is_asked_for(tmp_path: Path) -> 
     tensors = toy.tensors()
     tensors["table"][0, 0] = 1e6
     with pytest.raises(UnstorableWeight, match="'table' holds 1e\\+06, beyond the limit of f16"):
-        build(toy.checkpoint(tmp_path / "toy", **{"model.safetensors": tensors}), tmp_path / "x", families=families(tmp_path), weights="f16")
+        build(
+            toy.checkpoint(tmp_path / "toy", **{"model.safetensors": tensors}),
+            tmp_path / "x",
+            families=families(tmp_path),
+            weights="f16",
+        )
 
 
 @pytest.mark.parametrize(
     ("out", "reason"),
-    [("nowhere/x.bundle", "the folder .*nowhere does not exist"), ("toy", "toy is a folder; -o takes the bundle's file name")],
+    [
+        ("nowhere/x.bundle", "the folder .*nowhere does not exist"),
+        ("toy", "toy is a folder; -o takes the bundle's file name"),
+    ],
 )
 def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, reason: str) -> None:
     folder = toy.checkpoint(tmp_path / "toy", **{"model.safetensors": None})  # would fail later

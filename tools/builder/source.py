@@ -17,8 +17,8 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SMALL_FILES = (
     "added_tokens.json", "config.json", "config_sentence_transformers.json", "generation_config.json", "merges.txt",
-    "model.safetensors.index.json", "modules.json", "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json",
-    "vocab.json", "vocab.txt",
+    "model.safetensors.index.json", "modules.json", "special_tokens_map.json", "tokenizer.json",
+    "tokenizer_config.json", "vocab.json", "vocab.txt",
 )  # fmt: skip
 
 
@@ -55,21 +55,28 @@ class Source:
 
 
 def locate(checkpoint: str, revision: str | None = None) -> Source:
-    """Finds a folder, or fetches a repository `owner/name` at `revision` (the main branch by default) into the hub's cache.
+    """Finds a folder, or fetches a repository `owner/name` at `revision` (the main branch by default) into the hub's
+    cache.
 
     Raises SourceError, which says what to do, for a path that is no folder and for a repository that cannot be had.
     """
     path = Path(checkpoint)
     if path.is_dir():
         if revision is not None:
-            raise SourceError(f"revision {revision!r} is given, but {checkpoint} is a folder; only hub repositories have revisions")
+            raise SourceError(
+                f"revision {revision!r} is given, but {checkpoint} is a folder; only hub repositories have revisions"
+            )
         return Source(path)
     if path.exists():
         with open(path, "rb") as file:
             is_bundle = file.read(4) == _ZSTD
         if is_bundle:
-            raise SourceError(f"{checkpoint} is a bundle already; `build` takes the checkpoint that a bundle is made from")
-        raise SourceError(f"{checkpoint} is a file; a checkpoint is a folder with config.json and *.safetensors, or a hub id")
+            raise SourceError(
+                f"{checkpoint} is a bundle already; `build` takes the checkpoint that a bundle is made from"
+            )
+        raise SourceError(
+            f"{checkpoint} is a file; a checkpoint is a folder with config.json and *.safetensors, or a hub id"
+        )
     if not _HUB_ID.fullmatch(checkpoint):
         raise SourceError(f"{checkpoint} does not exist, and is not a hub id such as Qwen/Qwen3-0.6B either")
     return _fetch(checkpoint, revision)
@@ -79,8 +86,18 @@ def licence(folder: Path) -> str | None:
     """The licence that README.md's front matter states, or that a LICENSE file begins with; None where neither does."""
     readme = folder / "README.md"
     if readme.is_file():
-        front = re.match(r"---\n(.*?)\n---", readme.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n"), re.DOTALL)
-        fields = dict(re.findall(r"^(license|license_name):[ \t]*(?:\n- )?[\"']?([^\"'\n]+?)[\"']?[ \t]*$", front[1], re.MULTILINE)) if front else {}
+        front = re.match(
+            r"---\n(.*?)\n---", readme.read_text(encoding="utf-8", errors="replace").replace("\r\n", "\n"), re.DOTALL
+        )
+        fields = (
+            dict(
+                re.findall(
+                    r"^(license|license_name):[ \t]*(?:\n- )?[\"']?([^\"'\n]+?)[\"']?[ \t]*$", front[1], re.MULTILINE
+                )
+            )
+            if front
+            else {}
+        )
         if stated := fields.get("license_name") if fields.get("license") == "other" else fields.get("license"):
             return str(stated)
     for path in sorted(folder.glob("LICENSE*")):
@@ -107,9 +124,13 @@ def _fetch(repository: str, revision: str | None) -> Source:
     try:
         folder = Path(huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(PATTERNS)))
     except errors.GatedRepoError:
-        raise SourceError(f"{where} is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it") from None
+        raise SourceError(
+            f"{where} is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it"
+        ) from None
     except errors.RepositoryNotFoundError:
-        raise SourceError(f"{where}: there is no folder and no hub repository of this name (a private one needs HF_TOKEN)") from None
+        raise SourceError(
+            f"{where}: there is no folder and no hub repository of this name (a private one needs HF_TOKEN)"
+        ) from None
     except errors.RevisionNotFoundError:
         raise SourceError(f"{repository} has no revision {revision!r}") from None
     except errors.HFValidationError as error:

@@ -1,4 +1,5 @@
-"""A checkpoint is found in a folder or in the hub's cache, and whatever else is given gets an answer that says what to do."""
+"""A checkpoint is found in a folder or in the hub's cache; whatever else is given gets an answer that says what to
+do."""
 
 from __future__ import annotations
 
@@ -57,7 +58,9 @@ def test_a_file_is_no_checkpoint(tmp_path: Path, name: str, content: bytes, reas
 
 
 @pytest.mark.parametrize("given", ["nowhere", "/a/b", "a/b/c", "./a/b", ""])
-def test_what_is_neither_a_folder_nor_a_hub_id_is_refused(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_neither_a_folder_nor_a_hub_id_is_refused(
+    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     if given == "":
         given = "no/"
@@ -77,7 +80,12 @@ def _locate(cache: Path, *args: str) -> subprocess.CompletedProcess[str]:
         "try:\n    s = locate(*sys.argv[1:]); print(s.folder, s.repository, s.revision)\n"
         "except SourceError as error:\n    sys.exit(str(error))"
     )
-    env = {**os.environ, "HF_HUB_CACHE": str(cache), "HF_HUB_OFFLINE": "1", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    env = {
+        **os.environ,
+        "HF_HUB_CACHE": str(cache),
+        "HF_HUB_OFFLINE": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }
     return subprocess.run([sys.executable, "-c", code, *args], env=env, capture_output=True, text=True, check=False)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
-_SOURCE = '''
+_SOURCE = """
 from dataclasses import dataclass
 from tools.builder import ops
 from tools.builder.layers import DecoderInputs, split_heads, merge_heads
@@ -37,10 +37,11 @@ def decoder(g, c, w):
     with g.scope("mix"):
         heads = split_heads(ops.linear(x, w["mix.weight"], w["mix.bias"]), 2)
         cache = g.kv_cache(layers=1, heads=2, head_dim=c.hidden_size // 2)
-        heads = ops.cached_attention(heads, heads, heads, cache[0], attention_mask=t.attention_mask, beam_idx=t.beam_idx, scale=0.25)
+        masks = {"attention_mask": t.attention_mask, "beam_idx": t.beam_idx}
+        heads = ops.cached_attention(heads, heads, heads, cache[0], scale=0.25, **masks)
         x = x + merge_heads(heads)
     g.output("logits", ops.linear(ops.trailing(x, t.logits_to_keep), w["table"]))
-'''
+"""
 _TASKS = {"encoder": "text-embedding", "decoder": "text-generation"}
 WORDS = ("<unk>", "<pad>", "<end>", "the", "cat", "sat", "on", "mat")
 
@@ -49,7 +50,13 @@ def family(folder: Path, module: str = "encoder") -> Path:
     """A family `toy` with one module, `encoder` or `decoder`; returns its family.json."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "toy.py").write_text(_SOURCE)
-    body = {"name": "toy", "source": "toy.py", "architectures": ["ToyModel"], "model_types": ["toy"], "tasks": {_TASKS[module]: [module]}}
+    body = {
+        "name": "toy",
+        "source": "toy.py",
+        "architectures": ["ToyModel"],
+        "model_types": ["toy"],
+        "tasks": {_TASKS[module]: [module]},
+    }
     (folder / "family.json").write_text(json.dumps(body))
     return folder / "family.json"
 
@@ -67,9 +74,18 @@ def checkpoint(folder: Path, dtype: Any = np.float32, **changes: Any) -> Path:
     tokenizer = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     files: Mapping[str, Any] = {
-        "config.json": {"architectures": ["ToyModel"], "model_type": "toy", "hidden_size": 32, "max_position_embeddings": 64},
+        "config.json": {
+            "architectures": ["ToyModel"],
+            "model_type": "toy",
+            "hidden_size": 32,
+            "max_position_embeddings": 64,
+        },
         "tokenizer.json": json.loads(tokenizer.to_str()),
-        "tokenizer_config.json": {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "<end>", "pad_token": "<pad>"},
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "eos_token": "<end>",
+            "pad_token": "<pad>",
+        },
         "README.md": "---\nlicense: mit\n---\nA toy.\n",
         "model.safetensors": tensors(dtype),
         **changes,

@@ -19,7 +19,9 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("checkpoint", metavar="CHECKPOINT", help="a checkpoint folder, or a hub id such as Qwen/Qwen3-0.6B")
+    parser.add_argument(
+        "checkpoint", metavar="CHECKPOINT", help="a checkpoint folder, or a hub id such as Qwen/Qwen3-0.6B"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the bundle to write")
     parser.add_argument("--name", help="the bundle's name (default: made from the checkpoint's)")
     parser.add_argument(
@@ -30,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "f16: round matrices to f16; f32: expand everything (default: auto)",
     )
     parser.add_argument("--revision", help="branch, tag or commit of the hub repository (default: its main branch)")
-    parser.add_argument("--family", help="build with this family: a name, or the path of a family.json (default: by config.json)")
+    parser.add_argument(
+        "--family", help="build with this family: a name, or the path of a family.json (default: by config.json)"
+    )
     parser.add_argument("--json", action="store_true", help='print {"id", "path", "size"} on stdout')
 
 
@@ -63,4 +67,6 @@ def choose(family: str | None) -> Sequence[Family]:
         return known
     if chosen := [one for one in known if one.name == family]:
         return chosen
-    raise FamilyError(f"there is no family {family!r}; there are {', '.join(one.name for one in known)}, or give a family.json")
+    raise FamilyError(
+        f"there is no family {family!r}; there are {', '.join(one.name for one in known)}, or give a family.json"
+    )

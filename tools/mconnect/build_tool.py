@@ -1,6 +1,6 @@
 """`mconnect build` as build actions run it: with the one family that is named, and no index of the others.
 
-    build_tool CHECKPOINT_DIR -o NAME.bundle --name NAME --family families/bert/family.json
+build_tool CHECKPOINT_DIR -o NAME.bundle --name NAME --family families/bert/family.json
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from tools.mconnect.console import guarded
 
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 done, 1 failed, 2 wrong usage."""
-    parser = argparse.ArgumentParser("build_tool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "build_tool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     build_command.add_arguments(parser)
     args = parser.parse_args(argv)
     if args.family is None:

@@ -33,5 +33,7 @@ def test_reads_no_module_of_torch_or_transformers(shell: Shell) -> None:
     (shell.folder / "torch.py").write_text("raise AssertionError('torch is imported')")
     (shell.folder / "transformers.py").write_text("raise AssertionError('transformers is imported')")
     path = os.pathsep.join([str(shell.folder), *filter(None, map(os.path.abspath, sys.path))])
-    done = shell.run("build_tool", shell.folder / "toy", "-o", shell.folder / "a.bundle", "--family", shell.family, PYTHONPATH=path)
+    done = shell.run(
+        "build_tool", shell.folder / "toy", "-o", shell.folder / "a.bundle", "--family", shell.family, PYTHONPATH=path
+    )
     assert done.returncode == OK, done.stderr

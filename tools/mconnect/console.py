@@ -30,7 +30,7 @@ ROOT = Path(os.path.abspath(__file__)).parents[2]
 """The repository's root, in the source tree or among the runfiles."""
 
 _REMEDIES: dict[type[Exception], str] = {
-    AssetError: "correct that file of the checkpoint if you know better, or ask for support of this tokenizer or setting",
+    AssetError: "correct that file of the checkpoint, or ask for support of this tokenizer or setting",
     BuildError: "",
     BundleError: "",
     CheckpointError: "",
@@ -53,7 +53,7 @@ def enter_working_directory() -> None:
 
 
 def guarded(command: Callable[[], int]) -> int:
-    """Runs a command; a failure becomes `error: ...` on stderr and an exit code. MCONNECT_TRACEBACK=1 shows where it arose."""
+    """Runs a command; a failure becomes a line on stderr and an exit code. MCONNECT_TRACEBACK=1 shows its origin."""
     try:
         return command()
     except KeyboardInterrupt:
@@ -64,7 +64,10 @@ def guarded(command: Callable[[], int]) -> int:
             traceback.print_exc()
         kind = next((kind for kind in _REMEDIES if isinstance(error, kind)), None)
         if kind is None:
-            report(f"{type(error).__name__}: {error}", "this is a defect of mconnect; MCONNECT_TRACEBACK=1 shows where it arose")
+            report(
+                f"{type(error).__name__}: {error}",
+                "this is a defect of mconnect; MCONNECT_TRACEBACK=1 shows where it arose",
+            )
         else:
             report(str(error), _REMEDIES[kind])
         return FAILED
@@ -90,7 +93,9 @@ class Bars:
     def __enter__(self) -> Bars:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.close()
 
@@ -100,6 +105,8 @@ class Bars:
                 self._bar.close()
             size = total > 1 << 16  # bytes; smaller totals count things
             options: dict[str, Any] = {"unit": "B", "unit_scale": True, "unit_divisor": 1024} if size else {}
-            self._bar = tqdm(desc=f"{step:>8}", total=total, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **options)
+            self._bar = tqdm(
+                desc=f"{step:>8}", total=total, file=sys.stderr, disable=not sys.stderr.isatty(), leave=False, **options
+            )
             self._step = step
         self._bar.update(done - self._bar.n)

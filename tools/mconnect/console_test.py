@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tools.builder.pipeline import BuildError
-from tools.mconnect import console
 from tools.mconnect.console import FAILED, INTERRUPTED, OK, Bars, enter_working_directory, guarded, report
 
 
@@ -29,12 +29,18 @@ def test_a_command_that_ends_well_keeps_its_code() -> None:
     ("error", "code", "text"),
     [
         (BuildError("the disk\nis full"), FAILED, "error: the disk is full\n"),
-        (FileNotFoundError(2, "No such file", "x"), FAILED, "error: [Errno 2] No such file: 'x'\n  check that the path exists"),
+        (
+            FileNotFoundError(2, "No such file", "x"),
+            FAILED,
+            "error: [Errno 2] No such file: 'x'\n  check that the path exists",
+        ),
         (ZeroDivisionError("x"), FAILED, "error: ZeroDivisionError: x\n  this is a defect of mconnect"),
         (KeyboardInterrupt(), INTERRUPTED, "interrupted\n"),
     ],
 )
-def test_a_failure_becomes_a_line_and_a_code(error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failure_becomes_a_line_and_a_code(
+    error: BaseException, code: int, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert guarded(_raising(error)) == code
     assert capsys.readouterr().err.startswith(text)
 
@@ -58,7 +64,7 @@ class _Terminal(io.StringIO):
 
 @pytest.mark.parametrize(("stream", "shown"), [(_Terminal(), True), (io.StringIO(), False)])
 def test_bars_are_drawn_on_terminals_alone(stream: io.StringIO, shown: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(console.sys, "stderr", stream)
+    monkeypatch.setattr(sys, "stderr", stream)
     with Bars() as bars:
         bars("store", 1 << 19, 1 << 20)
         bars("store", 1 << 20, 1 << 20)

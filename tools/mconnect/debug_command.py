@@ -29,12 +29,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument("model", metavar="BUNDLE|CHECKPOINT", help="a bundle, a checkpoint folder or a hub id")
     parser.add_argument("--module", help="the module to run (default: the only one)")
-    parser.add_argument("--engine", choices=("openvino",), default="openvino", help="the engine to compare (default: openvino)")
-    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32", help="the engine's arithmetic (default: f32)")
-    parser.add_argument("--prompt", default="The quick brown fox jumps over the lazy dog.", help="text to run the module on")
-    parser.add_argument("--tolerance", type=float, help="relative to a value's largest magnitude (default: 1e-4 for f32, 0.1 for bf16)")
+    parser.add_argument(
+        "--engine", choices=("openvino",), default="openvino", help="the engine to compare (default: openvino)"
+    )
+    parser.add_argument(
+        "--precision", choices=("f32", "bf16"), default="f32", help="the engine's arithmetic (default: f32)"
+    )
+    parser.add_argument(
+        "--prompt", default="The quick brown fox jumps over the lazy dog.", help="text to run the module on"
+    )
+    parser.add_argument(
+        "--tolerance", type=float, help="relative to a value's largest magnitude (default: 1e-4 for f32, 0.1 for bf16)"
+    )
     parser.add_argument("--family", help="build a checkpoint with this family: a name, or the path of a family.json")
-    parser.add_argument("--top", type=int, default=5, metavar="N", help="how many of the worst ops to show (default: 5)")
+    parser.add_argument(
+        "--top", type=int, default=5, metavar="N", help="how many of the worst ops to show (default: 5)"
+    )
     parser.add_argument("--json", action="store_true", help="print the report as JSON on stdout")
 
 
@@ -59,7 +69,10 @@ def run(args: argparse.Namespace) -> int:
 def _json(report: Report) -> dict[str, object]:
     def row(one: Row) -> dict[str, object]:
         fields = dataclasses.asdict(one)
-        return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in fields.items()}
+        return {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in fields.items()
+        }
 
     return {
         "first": row(report.first) if report.first else None,
@@ -75,14 +88,23 @@ def _table(report: Report, top: int) -> str:
         head = f"No op of {len(report.rows)} departs by more than {report.tolerance:g}."
         listed: list[Row] = []
     elif report.fused:
-        head = f"Each op alone is right; as the engine fuses them, the first that departs by more than {report.tolerance:g} is:"
+        head = f"Each op alone is right. As the engine fuses them, the first to depart by over {report.tolerance:g} is:"
         listed = [report.first]
     else:
         place = next(i for i, row in enumerate(report.rows) if row.value == report.first.value)
-        head = f"The first op of {len(report.rows)} that departs by more than {report.tolerance:g} is number {place + 1}:"
+        head = (
+            f"The first op of {len(report.rows)} that departs by more than {report.tolerance:g} is number {place + 1}:"
+        )
         listed = [report.first]
     lines = [head, *_lines(listed)]
-    lines += ["", f"The {min(top, len(report.rows))} worst ops:", *_lines(report.worst(top)), "", "Outputs:", *_lines(report.outputs)]
+    lines += [
+        "",
+        f"The {min(top, len(report.rows))} worst ops:",
+        *_lines(report.worst(top)),
+        "",
+        "Outputs:",
+        *_lines(report.outputs),
+    ]
     return "\n".join(lines)
 
 
@@ -94,4 +116,5 @@ def _lines(rows: Sequence[Row]) -> list[str]:
         shape = "x".join(map(str, row.shape)) or "scalar"
         cells.append((row.op, row.scope or "-", row.value, shape, f"{row.max_abs:.2e}", f"{row.max_rel:.2e}"))
     widths = [max(len(line[i]) for line in cells) for i in range(6)]
-    return ["  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
+    padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in cells]
+    return ["  " + "  ".join(line).rstrip() for line in padded]

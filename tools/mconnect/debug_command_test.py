@@ -36,7 +36,9 @@ def test_a_right_engine_departs_nowhere(shell: Shell, capsys: pytest.CaptureFixt
     assert "departs by more than 0.0001" in printed and "worst ops" in printed
 
 
-def test_a_bundle_is_compared_as_it_was_built(shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bundle_is_compared_as_it_was_built(
+    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def wrong(e: Any, node: Any, a: Any, b: Any) -> Any:
         return opset.subtract(a, b)
 
@@ -52,7 +54,9 @@ def test_a_bundle_is_compared_as_it_was_built(shell: Shell, capsys: pytest.Captu
     assert (first["op"], first["scope"]) == ("add", "mix")
 
 
-def test_a_wrong_op_is_named_in_the_table(shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_op_is_named_in_the_table(
+    shell: Shell, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(LOWERINGS, "add", lambda e, node, a, b: opset.subtract(a, b))
     assert _debug(shell, "toy") == FAILED
     printed = capsys.readouterr().out

@@ -9,22 +9,30 @@ from collections.abc import Sequence
 from tools.mconnect import build_command, debug_command, native
 from tools.mconnect.console import enter_working_directory, guarded
 
-_EPILOG = "commands of the native binary:\n" + "".join(f"  {name:<10}{text}\n" for name, text in native.COMMANDS.items()) + """
+_EPILOG = (
+    "commands of the native binary:\n"
+    + "".join(f"  {name:<10}{text}\n" for name, text in native.COMMANDS.items())
+    + """
 Each command explains itself with examples: mconnect COMMAND --help
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 """
+)
 
 
 def parser() -> argparse.ArgumentParser:
     """The arguments of the commands that are here."""
     raw = argparse.RawDescriptionHelpFormatter
-    top = argparse.ArgumentParser("mconnect", description="Turns checkpoints into bundles, and runs them.", epilog=_EPILOG, formatter_class=raw)
+    top = argparse.ArgumentParser(
+        "mconnect", description="Turns checkpoints into bundles, and runs them.", epilog=_EPILOG, formatter_class=raw
+    )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module, text in (
         ("build", build_command, "turn a checkpoint into a bundle"),
         ("debug", debug_command, "find the first op where an engine departs from the reference"),
     ):
-        command = commands.add_parser(name, help=text, description=module.__doc__, epilog=module.EXAMPLE, formatter_class=raw)
+        command = commands.add_parser(
+            name, help=text, description=module.__doc__, epilog=module.EXAMPLE, formatter_class=raw
+        )
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return top

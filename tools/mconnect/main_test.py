@@ -36,10 +36,23 @@ def test_help_shows_an_example(shell: Shell, command: str) -> None:
 def test_help_lists_every_command(shell: Shell) -> None:
     done = shell.run("main", "--help")
     assert done.returncode == OK
-    assert all(f"  {name}" in done.stdout for name in ("build", "debug", "run", "embed", "search", "tokenize", "inspect", "verify", "unpack"))
+    assert all(
+        f"  {name}" in done.stdout
+        for name in ("build", "debug", "run", "embed", "search", "tokenize", "inspect", "verify", "unpack")
+    )
 
 
-@pytest.mark.parametrize("args", [[], ["bild"], ["build"], ["build", "toy"], ["build", "toy", "-o", "x", "--weights", "int3"], ["debug", "x", "--nope"]])
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["bild"],
+        ["build"],
+        ["build", "toy"],
+        ["build", "toy", "-o", "x", "--weights", "int3"],
+        ["debug", "x", "--nope"],
+    ],
+)
 def test_wrong_usage_exits_with_2(shell: Shell, args: list[str]) -> None:
     assert shell.run("main", *args).returncode == USAGE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -16,19 +17,21 @@ def test_becomes_the_binary_with_the_same_arguments(tmp_path: Path, monkeypatch:
     binary.chmod(0o755)
     calls: list[tuple[object, ...]] = []
     monkeypatch.setattr(native, "BINARY", binary)
-    monkeypatch.setattr(native.os, "execv", lambda *args: calls.append(args))
+    monkeypatch.setattr(os, "execv", lambda *args: calls.append(args))
     native.execute(["inspect", "x.bundle", "--json"])
     assert calls == [(binary, ["mconnect", "inspect", "x.bundle", "--json"])]
 
 
 @pytest.mark.parametrize("kind", ["absent", "folder", "not executable"])
-def test_says_where_the_binary_should_be(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_says_where_the_binary_should_be(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     binary = tmp_path / "mconnect"
     if kind == "folder":
         binary.mkdir()
     elif kind == "not executable":
         binary.write_text("")
-        monkeypatch.setattr(native.os, "access", lambda path, mode: False)  # root may run anything
+        monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may run anything
     monkeypatch.setattr(native, "BINARY", binary)
     assert native.execute(["verify", "x"]) == FAILED
     error = capsys.readouterr().err

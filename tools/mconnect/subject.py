@@ -74,7 +74,10 @@ class Subject:
             "logits_to_keep": lambda: np.zeros(1, np.int64),
         }
         if name not in known:
-            raise DebugError(f"module {self.graph.name} has the input {name!r}, which a prompt cannot give; known are {', '.join(known)}")
+            raise DebugError(
+                f"module {self.graph.name} has the input {name!r}, which a prompt cannot give; "
+                f"known are {', '.join(known)}"
+            )
         return known[name]()
 
 
@@ -134,7 +137,7 @@ def _extract(path: Path, folder: Path) -> None:
 def _choose(module: str | None, modules: Sequence[str]) -> str:
     if module is None and len(modules) == 1:
         return modules[0]
-    if module not in modules:
+    if module is None or module not in modules:
         asked = "more than one module" if module is None else f"no module {module!r}"
         raise DebugError(f"the model has {asked}; --module is one of {', '.join(modules)}")
     return module

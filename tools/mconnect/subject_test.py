@@ -29,7 +29,10 @@ def _open(tmp_path: Path, module: str, asked: str | None = None) -> Subject:
 
 def test_an_encoder_takes_the_prompt_at_once(tmp_path: Path) -> None:
     (step,) = _open(tmp_path, "encoder").steps("the cat sat")
-    assert {name: value.tolist() for name, value in step.items()} == {"input_ids": [[3, 4, 5]], "attention_mask": [[1, 1, 1]]}
+    assert {name: value.tolist() for name, value in step.items()} == {
+        "input_ids": [[3, 4, 5]],
+        "attention_mask": [[1, 1, 1]],
+    }
 
 
 def test_a_decoder_takes_the_last_token_from_the_cache(tmp_path: Path) -> None:
@@ -78,7 +81,10 @@ def _archive(path: Path, name: str, content: bytes = b"{}") -> Path:
 
 @pytest.mark.parametrize(
     ("name", "kind", "reason"),
-    [("../escape", BundleError, "'../escape' is not a plain file inside"), ("manifest.json", BundleError, "'modules' is missing")],
+    [
+        ("../escape", BundleError, "'../escape' is not a plain file inside"),
+        ("manifest.json", BundleError, "'modules' is missing"),
+    ],
 )
 def test_a_hostile_or_foreign_archive_is_refused(tmp_path: Path, name: str, kind: type[Exception], reason: str) -> None:
     (tmp_path / "work").mkdir()
@@ -89,9 +95,14 @@ def test_a_hostile_or_foreign_archive_is_refused(tmp_path: Path, name: str, kind
 
 @pytest.mark.parametrize(
     ("content", "kind", "reason"),
-    [(b"PK\3\4", SourceError, "neither a bundle nor a checkpoint folder"), (b"\x28\xb5\x2f\xfd" + b"\xff" * 99, BundleError, "is damaged")],
+    [
+        (b"PK\3\4", SourceError, "neither a bundle nor a checkpoint folder"),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 99, BundleError, "is damaged"),
+    ],
 )
-def test_a_file_that_is_no_bundle_is_refused(tmp_path: Path, content: bytes, kind: type[Exception], reason: str) -> None:
+def test_a_file_that_is_no_bundle_is_refused(
+    tmp_path: Path, content: bytes, kind: type[Exception], reason: str
+) -> None:
     (tmp_path / "x").write_bytes(content)
     (tmp_path / "work").mkdir()
     with pytest.raises(kind, match=reason):

@@ -22,7 +22,12 @@ class Shell:
 
     def run(self, program: str, *args: object, **env: str) -> subprocess.CompletedProcess[str]:
         """Runs tools/mconnect/<program>.py from another folder, as `bazel run` does."""
-        environment = {**os.environ, "BUILD_WORKING_DIRECTORY": str(self.folder), "PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path))), **env}
+        environment = {
+            **os.environ,
+            "BUILD_WORKING_DIRECTORY": str(self.folder),
+            "PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path))),
+            **env,
+        }
         command = [sys.executable, "-m", f"tools.mconnect.{program}", *map(str, args)]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, cwd="/")
 

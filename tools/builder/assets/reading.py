@@ -33,7 +33,7 @@ def read_object(path: Path, *, optional: bool = False) -> dict[str, Any]:
 
 
 def field(source: Path, values: Mapping[str, Any], key: str, kind: type[T], default: T) -> T:
-    """`values[key]`, or `default` where the key is absent or null. An integer serves as a float; a bool never as a number."""
+    """`values[key]`, or `default` where it is absent or null. An integer passes as a float, a bool not as a number."""
     value = values.get(key)
     if value is None:
         return default
@@ -46,4 +46,6 @@ def field(source: Path, values: Mapping[str, Any], key: str, kind: type[T], defa
 
 def canonical(value: Any) -> bytes:
     """The canonical JSON of a bundle: UTF-8, sorted keys, no spaces, a newline at the end."""
-    return (json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n").encode()
+    return (
+        json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
+    ).encode()

@@ -1,7 +1,7 @@
-"""`assets/text-embedding.json`: how the hidden states of an encoder become one vector, from sentence-transformers' files.
+"""`assets/text-embedding.json`: how hidden states become one vector, from the files of sentence-transformers.
 
-A checkpoint without `modules.json` gets mean pooling, normalisation to unit length, and the longest input that its tokenizer and
-position table allow.
+A checkpoint without `modules.json` gets mean pooling, normalisation to unit length, and the longest input that its
+tokenizer and position table allow.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from tools.builder.assets.reading import AssetError, field, read_json, read_obje
 _POOLINGS = {"pooling_mode_mean_tokens": "mean", "pooling_mode_cls_token": "cls", "pooling_mode_lasttoken": "last"}
 _POOLING_NAMES = {"mean": "mean", "cls": "cls", "lasttoken": "last"}  # of the later form {"pooling_mode": "mean"}
 _TRANSFORMER_CONFIGS = tuple(
-    f"sentence_{kind}_config.json" for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
+    f"sentence_{kind}_config.json"
+    for kind in ("bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet")
 )
 _UNLIMITED = 10**9  # tokenizers without a limit state an absurd one, such as 10^30
 
@@ -25,7 +26,11 @@ def text_embedding(folder: Path) -> dict[str, Any]:
     _refuse_prompts(folder / "config_sentence_transformers.json")
     pooling = "mean" if modules is None else _pooling(folder / modules["Pooling"] / "config.json")
     normalize = modules is None or "Normalize" in modules
-    return {"max_tokens": _max_tokens(folder / (modules or {}).get("Transformer", "")), "normalize": normalize, "pooling": pooling}
+    return {
+        "max_tokens": _max_tokens(folder / (modules or {}).get("Transformer", "")),
+        "normalize": normalize,
+        "pooling": pooling,
+    }
 
 
 def _modules(folder: Path) -> dict[str, str] | None:
@@ -38,7 +43,9 @@ def _modules(folder: Path) -> dict[str, str] | None:
         raise AssetError(f"{path} is not a list of modules")
     kinds = [field(path, entry, "type", str, "").rpartition(".")[2] for entry in entries]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
-        raise AssetError(f"{path}: field 'type' lists {kinds}; supported are Transformer, Pooling and then, or not, Normalize")
+        raise AssetError(
+            f"{path}: field 'type' lists {kinds}; supported are Transformer, Pooling and then, or not, Normalize"
+        )
     places = [field(path, entry, "path", str, "") for entry in entries]
     for place in places:
         if Path(place).is_absolute() or ".." in Path(place).parts:
@@ -67,13 +74,17 @@ def _pooling(path: Path) -> str:
 def _max_tokens(folder: Path) -> int:
     model = read_object(folder / "config.json")
     positions = field(folder / "config.json", model, "max_position_embeddings", int, _UNLIMITED)
-    path = next((folder / name for name in _TRANSFORMER_CONFIGS if (folder / name).exists()), folder / _TRANSFORMER_CONFIGS[0])
+    path = next(
+        (folder / name for name in _TRANSFORMER_CONFIGS if (folder / name).exists()), folder / _TRANSFORMER_CONFIGS[0]
+    )
     config = read_object(path, optional=True)
     for key in config:
         if key not in ("max_seq_length", "do_lower_case"):
             raise AssetError(f"{path}: field {key!r} is not known")
     if field(path, config, "do_lower_case", bool, False) and not _lower_cases(folder):
-        raise AssetError(f"{path}: field 'do_lower_case' is true and the tokenizer does not lower-case; a bundle cannot express that")
+        raise AssetError(
+            f"{path}: field 'do_lower_case' is true and the tokenizer does not lower-case; a bundle cannot express that"
+        )
     given = field(path, config, "max_seq_length", int, 0)
     if given > positions:
         raise AssetError(f"{path}: field 'max_seq_length' is {given}, beyond the model's {positions} positions")
@@ -97,4 +108,7 @@ def _refuse_prompts(path: Path) -> None:
     name = config.get("default_prompt_name")
     prompts = field(path, config, "prompts", dict, {})
     if name is not None and prompts.get(name):
-        raise AssetError(f"{path}: field 'default_prompt_name' is {name!r}, which puts text before every input; a bundle cannot express that")
+        raise AssetError(
+            f"{path}: field 'default_prompt_name' is {name!r}, which puts text before every input; "
+            "a bundle cannot express that"
+        )

@@ -60,7 +60,9 @@ def test_defaults_of_a_plain_checkpoint(tmp_path: Path) -> None:
 
 
 def test_an_absurd_tokenizer_limit_leaves_the_position_table(tmp_path: Path) -> None:
-    folder = _folder(tmp_path, **{"sentence_bert_config.json": None, "tokenizer_config.json": {"model_max_length": 1e30}})
+    folder = _folder(
+        tmp_path, **{"sentence_bert_config.json": None, "tokenizer_config.json": {"model_max_length": 1e30}}
+    )
     assert text_embedding(folder)["max_tokens"] == 512
 
 
@@ -76,9 +78,17 @@ def test_an_absurd_tokenizer_limit_leaves_the_position_table(tmp_path: Path) -> 
         ("modules.json", [TRANSFORMER, POOLING, {"type": "sentence_transformers.models.Dense"}], "Dense"),
         ("modules.json", {"a": 1}, "not a list of modules"),
         ("modules.json", [TRANSFORMER, {**POOLING, "path": "../x"}], "outside the checkpoint"),
-        ("sentence_bert_config.json", {"max_seq_length": 1024}, "'max_seq_length' is 1024, beyond the model's 512 positions"),
+        (
+            "sentence_bert_config.json",
+            {"max_seq_length": 1024},
+            "'max_seq_length' is 1024, beyond the model's 512 positions",
+        ),
         ("sentence_bert_config.json", {"max_seq_len": 1}, "'max_seq_len' is not known"),
-        ("config_sentence_transformers.json", {"prompts": {"q": "query: "}, "default_prompt_name": "q"}, "'default_prompt_name' is 'q'"),
+        (
+            "config_sentence_transformers.json",
+            {"prompts": {"q": "query: "}, "default_prompt_name": "q"},
+            "'default_prompt_name' is 'q'",
+        ),
     ],
 )
 def test_refuses_what_it_cannot_express(tmp_path: Path, file: str, content: Any, reason: str) -> None:

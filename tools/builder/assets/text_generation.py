@@ -14,16 +14,18 @@ from tools.builder.assets.tokenizer import token_id
 
 _CONTEXT_FIELDS = ("max_position_embeddings", "n_positions")
 _NO_EFFECT = frozenset({  # on what a request without options generates here
-    "_from_model_config", "bos_token_id", "cache_implementation", "decoder_start_token_id", "eos_token_id", "max_length",
-    "max_new_tokens", "output_attentions", "output_hidden_states", "output_scores", "pad_token_id", "return_dict_in_generate",
-    "transformers_version", "trust_remote_code", "use_cache",
+    "_from_model_config", "bos_token_id", "cache_implementation", "decoder_start_token_id", "eos_token_id",
+    "max_length", "max_new_tokens", "output_attentions", "output_hidden_states", "output_scores", "pad_token_id",
+    "return_dict_in_generate", "transformers_version", "trust_remote_code", "use_cache",
 })  # fmt: skip
 _NEUTRAL: Mapping[str, tuple[Any, ...]] = {  # values with which a field changes nothing; any other is refused
-    "diversity_penalty": (0, None), "early_stopping": (False, None), "encoder_no_repeat_ngram_size": (0, None), "epsilon_cutoff": (0, None),
-    "eta_cutoff": (0, None), "forced_bos_token_id": (None,), "forced_eos_token_id": (None,), "length_penalty": (1, None),
-    "min_length": (0, None), "min_new_tokens": (0, None), "no_repeat_ngram_size": (0, None), "num_beam_groups": (1, None),
-    "num_beams": (1, None), "num_return_sequences": (1, None), "renormalize_logits": (False, None), "stop_strings": (None, []),
-    "suppress_tokens": (None, []), "begin_suppress_tokens": (None, []), "bad_words_ids": (None, []), "typical_p": (1, None),
+    "diversity_penalty": (0, None), "early_stopping": (False, None), "encoder_no_repeat_ngram_size": (0, None),
+    "epsilon_cutoff": (0, None), "eta_cutoff": (0, None), "forced_bos_token_id": (None,),
+    "forced_eos_token_id": (None,), "length_penalty": (1, None), "min_length": (0, None), "min_new_tokens": (0, None),
+    "no_repeat_ngram_size": (0, None), "num_beam_groups": (1, None), "num_beams": (1, None),
+    "num_return_sequences": (1, None),
+    "renormalize_logits": (False, None), "stop_strings": (None, []), "suppress_tokens": (None, []),
+    "begin_suppress_tokens": (None, []), "bad_words_ids": (None, []), "typical_p": (1, None),
 }  # fmt: skip
 _RANGES: Mapping[str, tuple[type, float, float]] = {  # type, least, most
     "temperature": (float, 0, math.inf), "top_k": (int, 0, math.inf), "top_p": (float, 0, 1), "min_p": (float, 0, 1),
@@ -34,8 +36,9 @@ _RANGES: Mapping[str, tuple[type, float, float]] = {  # type, least, most
 def text_generation(folder: Path, tokenizer: Tokenizer) -> dict[str, Any]:
     """The asset for the checkpoint in `folder`. Raises AssetError naming the field that it cannot express.
 
-    End tokens are the union of config.json's, generation_config.json's and the tokenizer's. Padding is the first token stated by
-    generation_config.json, config.json or the tokenizer, else an end token, else 0: masked positions may hold any token.
+    End tokens are the union of config.json's, generation_config.json's and the tokenizer's. Padding is the first token
+    stated by generation_config.json, config.json or the tokenizer, else an end token, else 0: masked positions may hold
+    any token.
     """
     config_path, generation_path = folder / "config.json", folder / "generation_config.json"
     config, generation = read_object(config_path), read_object(generation_path, optional=True)
@@ -57,7 +60,9 @@ def _some(value: int | None) -> list[int]:
     return [] if value is None else [value]
 
 
-def _first(folder: Path, files: tuple[tuple[Path, dict[str, Any]], ...], token: str, tokenizer: Tokenizer) -> int | None:
+def _first(
+    folder: Path, files: tuple[tuple[Path, dict[str, Any]], ...], token: str, tokenizer: Tokenizer
+) -> int | None:
     for path, values in files:
         if ids := _ids(path, values, f"{token}_id", tokenizer):
             return ids[0]
@@ -95,7 +100,10 @@ def _defaults(path: Path, generation: Mapping[str, Any]) -> dict[str, Any]:
                 raise AssetError(f"{path}: field {key!r} is {number}, outside {least} to {most}")
             defaults[key] = number
         elif key in _NEUTRAL:
-            raise AssetError(f"{path}: field {key!r} is {value!r}, which is not supported; remove it, or set it to {_NEUTRAL[key][0]!r}")
+            raise AssetError(
+                f"{path}: field {key!r} is {value!r}, which is not supported; "
+                f"remove it, or set it to {_NEUTRAL[key][0]!r}"
+            )
         else:
             raise AssetError(f"{path}: field {key!r} is not known; remove it if it has no effect on what is generated")
     return defaults

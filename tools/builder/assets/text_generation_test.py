@@ -16,11 +16,17 @@ WORDS = ["<s>", "</s>", "<pad>", "<end>", "a"]
 
 
 def _asset(folder: Path, config: Any = None, generation: Any = None, tokenizer: Any = None) -> dict[str, Any]:
-    given = {"config.json": config or {"max_position_embeddings": 32}, "generation_config.json": generation, "tokenizer_config.json": tokenizer}
+    given = {
+        "config.json": config or {"max_position_embeddings": 32},
+        "generation_config.json": generation,
+        "tokenizer_config.json": tokenizer,
+    }
     for name, content in given.items():
         if content is not None:
             (folder / name).write_text(json.dumps(content))
-    return text_generation(folder, Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="a")))
+    return text_generation(
+        folder, Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="a"))
+    )
 
 
 def test_end_tokens_are_the_union_of_all_files(tmp_path: Path) -> None:
@@ -35,14 +41,23 @@ def test_context_length_by_either_name(tmp_path: Path) -> None:
 
 def test_defaults_hold_only_what_the_file_states(tmp_path: Path) -> None:
     assert _asset(tmp_path)["defaults"] == {}
-    generation = {"do_sample": True, "temperature": 1, "top_k": 20, "top_p": 0.95, "transformers_version": "4.51.0", "num_beams": 1}
+    generation = {
+        "do_sample": True,
+        "temperature": 1,
+        "top_k": 20,
+        "top_p": 0.95,
+        "transformers_version": "4.51.0",
+        "num_beams": 1,
+    }
     defaults = _asset(tmp_path, generation=generation)["defaults"]
     assert defaults == {"greedy": False, "temperature": 1.0, "top_k": 20, "top_p": 0.95}
     assert isinstance(defaults["temperature"], float)
 
 
 def test_generation_config_goes_before_config_and_tokenizer(tmp_path: Path) -> None:
-    asset = _asset(tmp_path, {"n_positions": 9, "bos_token_id": 0, "pad_token_id": 2}, {"bos_token_id": 3}, {"bos_token": "a"})
+    asset = _asset(
+        tmp_path, {"n_positions": 9, "bos_token_id": 0, "pad_token_id": 2}, {"bos_token_id": 3}, {"bos_token": "a"}
+    )
     assert (asset["bos_token_id"], asset["pad_token_id"]) == (3, 2)
 
 

@@ -1,14 +1,15 @@
 """The effective tokenizer: what the reference library makes of a checkpoint's files, as one `tokenizer.json`.
 
-A checkpoint's own `tokenizer.json` is not always what its users get: transformers (5.x) takes the vocabulary from it and rebuilds
-normalizer, pre-tokenizer and decoder by the class that `tokenizer_config.json` names, with the options found there. This module follows
-transformers' `TokenizersBackend` and its classes for the tokenizers that it knows, and refuses the rest by name. Truncation and padding
-are left out: the caller of a task decides them.
+A checkpoint's own `tokenizer.json` is not always what its users get: transformers (5.x) takes the vocabulary from it
+and rebuilds normalizer, pre-tokenizer and decoder by the class that `tokenizer_config.json` names, with the options
+found there. This module follows transformers' `TokenizersBackend` and its classes for the tokenizers that it knows, and
+refuses the rest by name. Truncation and padding are left out: the caller of a task decides them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,16 @@ NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token",
 _QWEN2_SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-_CLASS_OF_MODEL_TYPE = {"bert": "BertTokenizer", "gpt2": "GPT2Tokenizer", "qwen2": "Qwen2Tokenizer", "qwen3": "Qwen2Tokenizer"}
+_CLASS_OF_MODEL_TYPE = {
+    "bert": "BertTokenizer",
+    "gpt2": "GPT2Tokenizer",
+    "qwen2": "Qwen2Tokenizer",
+    "qwen3": "Qwen2Tokenizer",
+}
 _AS_FILED = ("PreTrainedTokenizer", "TokenizersBackend")  # classes that take tokenizer.json as it is
-_MISNAMED = ("qwen2",)  # model types whose checkpoints name a wrong class; transformers loads their tokenizer.json as it is
+_MISNAMED = (
+    "qwen2",
+)  # model types whose checkpoints name a wrong class; transformers loads their tokenizer.json as it is
 Token = str | AddedToken
 
 
@@ -67,7 +75,7 @@ def effective_tokenizer(folder: Path) -> Tokenizer:
 
 
 def token_id(tokenizer: Tokenizer, folder: Path, key: str) -> int | None:
-    """The id of the special token `key` (such as `eos_token`) that tokenizer_config.json or special_tokens_map.json names."""
+    """The id of a special token such as `eos_token`, as tokenizer_config.json or special_tokens_map.json names it."""
     files = _Files(folder, read_object(folder / "tokenizer_config.json", optional=True), {}, {})
     _resolve_tokens(files)
     token = files.options.get(key)
@@ -190,13 +198,15 @@ def _post_process(tokenizer: Tokenizer, files: _Files, name: str) -> None:
             single=f"{cls}:0 $A:0 {sep}:0", pair=f"{cls}:0 $A:0 {sep}:0 $B:1 {sep}:1", special_tokens=ids
         )
     elif files.filed.get("post_processor"):
-        tokenizer.post_processor = _load(files, {**files.filed, "model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": []}).post_processor
+        tokenizer.post_processor = _load(
+            files, {**files.filed, "model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": []}
+        ).post_processor
     else:
         tokenizer.post_processor = _beginning_and_end(tokenizer, files)
 
 
 def _beginning_and_end(tokenizer: Tokenizer, files: _Files) -> processors.TemplateProcessing:
-    """Tokens around the text where no tokenizer.json says: `add_bos_token` and `add_eos_token` count only without that file."""
+    """Tokens around the text: `add_bos_token` and `add_eos_token` count only where there is no tokenizer.json."""
     ids: list[tuple[str, int]] = []
 
     def mark(key: str) -> str:
@@ -204,6 +214,8 @@ def _beginning_and_end(tokenizer: Tokenizer, files: _Files) -> processors.Templa
         if files.filed or not files.flag(f"add_{key}", False) or token is None:
             return ""
         index = tokenizer.token_to_id(_text(token))
+        if index is None:
+            raise AssetError(f"{files.folder}: the vocabulary lacks the special token {_text(token)!r}")
         ids.append((_text(token), index))
         return _text(token)
 
@@ -216,12 +228,13 @@ def _beginning_and_end(tokenizer: Tokenizer, files: _Files) -> processors.Templa
 
 
 def _load(files: _Files, content: Mapping[str, Any]) -> Tokenizer:
-    import json
 
     try:
         return Tokenizer.from_str(json.dumps(content))
     except Exception as error:  # the tokenizers library raises plain Exception
-        raise AssetError(f"{files.folder / 'tokenizer.json'} is not a tokenizer of the tokenizers library: {error}") from None
+        raise AssetError(
+            f"{files.folder / 'tokenizer.json'} is not a tokenizer of the tokenizers library: {error}"
+        ) from None
 
 
 def _as_filed(files: _Files) -> Tokenizer:
@@ -240,7 +253,10 @@ def _vocabulary(files: _Files, filename: str) -> dict[str, int]:
         model = files.filed.get("model", {})
         vocabulary = model.get("vocab")
         if model.get("dropout"):
-            raise AssetError(f"{files.folder / 'tokenizer.json'}: field 'dropout' is {model['dropout']}; a bundle's tokenizer is deterministic")
+            raise AssetError(
+                f"{files.folder / 'tokenizer.json'}: field 'dropout' is {model['dropout']}; "
+                "a bundle's tokenizer is deterministic"
+            )
         if not isinstance(vocabulary, dict):
             raise AssetError(f"{files.folder / 'tokenizer.json'}: the vocabulary is not that of a {filename}")
         return vocabulary
@@ -256,7 +272,8 @@ def _vocabulary(files: _Files, filename: str) -> dict[str, int]:
 def _merges(files: _Files) -> list[tuple[str, str]]:
     if files.filed:
         merges = files.filed["model"].get("merges", [])
-        return [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in merges]
+        split = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]
+        return [(left, right) for left, right in split]
     path = files.folder / "merges.txt"
     if not path.exists():
         raise AssetError(f"{files.folder} has vocab.json and no merges.txt")
@@ -275,7 +292,9 @@ def _bert(files: _Files) -> Tokenizer:
     strip = files.options.get("strip_accents")
     if strip is not None and not isinstance(strip, bool):
         raise AssetError(f"{files.config}: field 'strip_accents' is {strip!r}, not a bool or null")
-    tokenizer = Tokenizer(models.WordPiece(_vocabulary(files, "vocab.txt"), unk_token=_text(files.options["unk_token"])))
+    tokenizer = Tokenizer(
+        models.WordPiece(_vocabulary(files, "vocab.txt"), unk_token=_text(files.options["unk_token"]))
+    )
     tokenizer.normalizer = normalizers.BertNormalizer(
         clean_text=True,
         handle_chinese_chars=files.flag("tokenize_chinese_chars", True),
@@ -325,7 +344,13 @@ def _llama(files: _Files) -> Tokenizer:
     space = files.flag("add_prefix_space", True)
     scheme = ("always" if files.flag("legacy", False) else "first") if space else "never"
     tokenizer = Tokenizer(
-        models.BPE(vocab=_vocabulary(files, "vocab.json"), merges=_merges(files), fuse_unk=True, byte_fallback=True, dropout=None)
+        models.BPE(
+            vocab=_vocabulary(files, "vocab.json"),
+            merges=_merges(files),
+            fuse_unk=True,
+            byte_fallback=True,
+            dropout=None,
+        )
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme=scheme, split=False)
     steps = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]

@@ -14,8 +14,30 @@ from transformers import AutoTokenizer
 from tools.builder.assets.reading import AssetError
 from tools.builder.assets.tokenizer import effective_tokenizer, token_id
 
-CORPUS = ["the cat sat on the mat", "Ünïcode Café naïve", "日本語 text", "def f(x):\n    return x + 1", "it's 12345 o'clock"] * 5
-WORDPIECE = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "cat", "Cat", "##s", "cafe", "café", "日", "本", "a", "##a", "##b"]
+CORPUS = [
+    "the cat sat on the mat",
+    "Ünïcode Café naïve",
+    "日本語 text",
+    "def f(x):\n    return x + 1",
+    "it's 12345 o'clock",
+] * 5
+WORDPIECE = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    "cat",
+    "Cat",
+    "##s",
+    "cafe",
+    "café",
+    "日",
+    "本",
+    "a",
+    "##a",
+    "##b",
+]
 
 
 def _write(folder: Path, **files: Any) -> Path:
@@ -32,7 +54,12 @@ def _byte_level() -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.train_from_iterator(
         CORPUS,
-        trainers.BpeTrainer(vocab_size=400, special_tokens=["<|endoftext|>"], initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False),
+        trainers.BpeTrainer(
+            vocab_size=400,
+            special_tokens=["<|endoftext|>"],
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
     )
     return tokenizer
 
@@ -41,7 +68,9 @@ def _metaspace() -> Tokenizer:
     tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokens = ["<unk>", "<s>", "</s>", *(f"<0x{i:02X}>" for i in range(256))]
-    tokenizer.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=400, special_tokens=tokens, show_progress=False))
+    tokenizer.train_from_iterator(
+        CORPUS, trainers.BpeTrainer(vocab_size=400, special_tokens=tokens, show_progress=False)
+    )
     content = json.loads(tokenizer.to_str())
     content["added_tokens"] = content["added_tokens"][:3]
     return Tokenizer.from_str(json.dumps(content))
@@ -65,6 +94,7 @@ def _check(folder: Path) -> Tokenizer:
     return mine
 
 
+ADDED: dict[str, Any] = {"lstrip": True, "rstrip": False, "normalized": False, "single_word": False}
 BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": len(WORDPIECE)}
 
 
@@ -79,8 +109,8 @@ BERT: dict[str, Any] = {"model_type": "bert", "vocab_size": len(WORDPIECE)}
         {"tokenizer_class": "BertTokenizerFast", "extra_special_tokens": ["<query>"]},
         {"additional_special_tokens": ["<a>", "<b>"]},
         {"cls_token": "[SEP]", "sep_token": "[CLS]"},
-        {"added_tokens_decoder": {"5": {"content": "cat", "lstrip": True, "rstrip": False, "normalized": True, "single_word": True, "special": False}}},
-        {"mask_token": {"__type": "AddedToken", "content": "[MASK]", "lstrip": True, "rstrip": False, "normalized": False, "single_word": False}},
+        {"added_tokens_decoder": {"5": {"content": "cat", "special": False, **ADDED, "single_word": True}}},
+        {"mask_token": {"__type": "AddedToken", "content": "[MASK]", **ADDED}},
     ],
 )  # fmt: skip
 def test_bert_options_override_the_file(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -101,27 +131,30 @@ def test_truncation_and_padding_are_left_to_the_task(tmp_path: Path) -> None:
 
 
 def test_bert_from_vocab_txt(tmp_path: Path) -> None:
-    _check(_write(tmp_path, config=BERT, tokenizer_config={"do_lower_case": True}, vocab__txt="\n".join(WORDPIECE) + "\n"))
+    _check(
+        _write(tmp_path, config=BERT, tokenizer_config={"do_lower_case": True}, vocab__txt="\n".join(WORDPIECE) + "\n")
+    )
 
 
 def test_bert_with_the_older_special_tokens_map(tmp_path: Path) -> None:
     _wordpiece().save(str(tmp_path / "tokenizer.json"))
     added = {"content": "<x>", "lstrip": False, "rstrip": True, "normalized": False, "single_word": False}
-    _check(_write(tmp_path, config=BERT, tokenizer_config={}, special_tokens_map={"mask_token": added, "cls_token": "[CLS]"}))
+    _check(
+        _write(
+            tmp_path, config=BERT, tokenizer_config={}, special_tokens_map={"mask_token": added, "cls_token": "[CLS]"}
+        )
+    )
 
 
 @pytest.mark.parametrize(
     ("config", "options"),
     [
-        ({"model_type": "gpt2"}, {}),
-        ({"model_type": "gpt2"}, {"add_prefix_space": True, "pad_token": "<pad>"}),
-        ({"model_type": "gpt2"}, {"add_bos_token": True}),
-        ({"model_type": "qwen3"}, {}),
-        ({"model_type": "qwen3"}, {"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>", "additional_special_tokens": ["<|im_start|>", "<|im_end|>"]}),
-        ({"model_type": "qwen3"}, {"tokenizer_class": "PreTrainedTokenizerFast"}),
-        ({"model_type": "qwen2"}, {"tokenizer_class": "Qwen2Tokenizer"}),
-        ({"model_type": "llama"}, {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<|endoftext|>"}),
-        ({"model_type": "llama"}, {"tokenizer_class": "LlamaTokenizer", "bos_token": "<|begin|>", "eos_token": "<|end|>"}),
+        ({"model_type": "gpt2"}, {}), ({"model_type": "gpt2"}, {"add_prefix_space": True, "pad_token": "<pad>"}),
+        ({"model_type": "gpt2"}, {"add_bos_token": True}), ({"model_type": "qwen3"}, {}), ({"model_type": "qwen3"},
+        {"eos_token": "<|im_end|>", "additional_special_tokens": ["<|im_start|>", "<|im_end|>"]}), ({"model_type":
+        "qwen3"}, {"tokenizer_class": "PreTrainedTokenizerFast"}), ({"model_type": "qwen2"}, {"tokenizer_class":
+        "Qwen2Tokenizer"}), ({"model_type": "llama"}, {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token":
+        "<|endoftext|>"}), ({"model_type": "llama"}, {"tokenizer_class": "LlamaTokenizer", "bos_token": "<|begin|>"}),
     ],
 )  # fmt: skip
 def test_byte_level_tokenizers(tmp_path: Path, config: dict[str, Any], options: dict[str, Any]) -> None:
@@ -138,7 +171,11 @@ def test_gpt2_from_vocab_and_merges(tmp_path: Path, options: dict[str, Any]) -> 
 @pytest.mark.parametrize("options", [{}, {"add_prefix_space": False}, {"legacy": True}, {"add_bos_token": True}])
 def test_llama_with_metaspace(tmp_path: Path, options: dict[str, Any]) -> None:
     _metaspace().save(str(tmp_path / "tokenizer.json"))
-    _check(_write(tmp_path, config={"model_type": "llama"}, tokenizer_config={"tokenizer_class": "LlamaTokenizer", **options}))
+    _check(
+        _write(
+            tmp_path, config={"model_type": "llama"}, tokenizer_config={"tokenizer_class": "LlamaTokenizer", **options}
+        )
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 """The one safetensors file that holds every constant of a bundle, laid out so that engines can map it.
 
-Format: https://huggingface.co/docs/safetensors (u64 header length, JSON header, tensor bytes without holes). On top of it this writer
-promises: tensors sorted by name, each at an offset that is a multiple of 64 bytes from the start of the file, and the same bytes for the
-same tensors on every machine. The format allows no holes, so the bytes between two tensors are tensors too: `padding.<n>`, of u8.
+Format: https://huggingface.co/docs/safetensors (u64 header length, JSON header, tensor bytes without holes). On top of
+it this writer promises: tensors sorted by name, each at an offset that is a multiple of 64 bytes from the start of the
+file, and the same bytes for the same tensors on every machine. The format allows no holes, so the bytes between two
+tensors are tensors too: `padding.<n>`, of u8.
 """
 
 from __future__ import annotations
@@ -19,20 +20,20 @@ import ml_dtypes
 import numpy as np
 
 Precision = Literal["auto", "f16", "f32"]
-"""How float weights are stored. `auto`: f16 where the checkpoint has bf16 or f16 and f16 holds every value exactly, else f32.
-`f32`: always f32. `f16`: matrices are rounded to f16, vectors are stored as by `auto`."""
+"""How float weights are stored. `auto`: f16 where the checkpoint has bf16 or f16 and f16 holds every value exactly,
+else f32. `f32`: always f32. `f16`: matrices are rounded to f16, vectors are stored as by `auto`."""
 
 ALIGNMENT = 64
 _CHUNK = 1 << 22  # elements converted at a time: bounds the memory that a large tensor needs
 _SAFETENSORS_NAMES = {
-    "bool": "BOOL", "i8": "I8", "u8": "U8", "i16": "I16", "u16": "U16", "i32": "I32", "u32": "U32", "i64": "I64", "u64": "U64",
-    "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64",
+    "bool": "BOOL", "i8": "I8", "u8": "U8", "i16": "I16", "u16": "U16", "i32": "I32", "u32": "U32", "i64": "I64",
+    "u64": "U64", "f16": "F16", "bf16": "BF16", "f32": "F32", "f64": "F64",
 }  # fmt: skip
 _NUMPY: dict[str, np.dtype[Any]] = {
     "bool": np.dtype(np.bool_), "i8": np.dtype(np.int8), "u8": np.dtype(np.uint8), "i16": np.dtype(np.int16),
     "u16": np.dtype(np.uint16), "i32": np.dtype(np.int32), "u32": np.dtype(np.uint32), "i64": np.dtype(np.int64),
-    "u64": np.dtype(np.uint64), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
-    "f64": np.dtype(np.float64),
+    "u64": np.dtype(np.uint64), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
+    "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
 }  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _NUMPY.items()}
 
@@ -53,7 +54,7 @@ class UnstorableWeight(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor as it will be stored: the values of `source` (any shape, often a view of the mapped checkpoint) in `dtype`."""
+    """A tensor as it will be stored: the values of `source`, often a view of the mapped checkpoint, in `dtype`."""
 
     name: str
     dtype: str
@@ -61,7 +62,7 @@ class StoredTensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.source.shape
+        return tuple(self.source.shape)
 
     @property
     def nbytes(self) -> int:
@@ -113,7 +114,7 @@ def store(name: str, source: np.ndarray[Any, np.dtype[Any]], precision: Precisio
 
 
 def layout(tensors: Iterable[StoredTensor]) -> tuple[bytes, dict[str, Placement]]:
-    """The file's head (length and header) and the place of each tensor. Raises ValueError for a name that is given twice."""
+    """The file's head (length and header) and the place of each tensor. Raises ValueError for a name given twice."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)
     entries: dict[str, Any] = {}
     starts: list[tuple[StoredTensor, int]] = []
@@ -138,7 +139,7 @@ def layout(tensors: Iterable[StoredTensor]) -> tuple[bytes, dict[str, Placement]
 def write_weights(
     path: Path, tensors: Iterable[StoredTensor], progress: Callable[[int, int], None] = lambda done, total: None
 ) -> WeightsFile:
-    """Writes `tensors` to `path`, converting a piece at a time. The same tensors give the same bytes in whatever order they come.
+    """Writes `tensors` to `path`, converting a piece at a time. The order in which they come does not matter.
 
     `progress` is told how many bytes are written, of how many.
     """
@@ -189,4 +190,7 @@ def _check_range(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> None:
         exact = np.abs(piece.astype(np.float32))
         worst = float(np.max(exact, where=np.isfinite(exact), initial=0.0))
         if worst > limit:
-            raise UnstorableWeight(f"weight {name!r} holds {worst:g}, beyond the limit of f16 ({limit:g}); build with --weights auto or f32")
+            raise UnstorableWeight(
+                f"weight {name!r} holds {worst:g}, beyond the limit of f16 ({limit:g}); "
+                "build with --weights auto or f32"
+            )

@@ -1,8 +1,8 @@
 """Attention and rotary embedding, spelled as OpenVINO's fusions for stateful transformers match them.
 
-A cache is one state variable for keys and one for values of each layer, f32 [batch, kv_heads, past, head_dim], empty at first:
-ReadValue, Gather by `beam_idx`, Concat, Assign, and ScaledDotProductAttention over the joined keys. The CPU engine fuses all of
-this into one node that owns the cache.
+A cache is one state variable for keys and one for values of each layer, f32 [batch, kv_heads, past, head_dim], empty at
+first: ReadValue, Gather by `beam_idx`, Concat, Assign, and ScaledDotProductAttention over the joined keys. The CPU
+engine fuses all of this into one node that owns the cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tools.builder.lowering.openvino.emitter import Emitter
 from tools.builder.lowering.openvino.ops import Output, lowers
 
 HIDDEN = float(np.finfo(np.float16).min)
-"""Added to the score of a hidden key: exp of it is 0, and it is finite in every precision, so that no row becomes NaN."""
+"""Added to the score of a hidden key: its exponential is 0, and it is finite in every precision, so no row is NaN."""
 
 
 @lowers("attention")
@@ -90,7 +90,7 @@ def _padding_mask(e: Emitter, mask: Output) -> Output:
 
 
 def _causal_mask(e: Emitter, mask: Output, tokens: Dimension) -> Output:
-    """f32 [batch, 1, tokens, keys]: 0 where key j is visible to token t, which is where j <= past + t and the mask shows j."""
+    """f32 [batch, 1, tokens, keys]: 0 where token t sees key j, which is where j <= past + t and the mask shows j."""
     scalar = e.constant(0)
     total = opset.squeeze(e.size(mask, 1), scalar)
     past = opset.subtract(total, opset.squeeze(e.dimension(tokens), scalar))
@@ -120,7 +120,9 @@ def _repeat_heads(e: Emitter, x: Output, heads: Dimension, kv_heads: Dimension) 
     assert isinstance(heads, int) and isinstance(kv_heads, int)
     wide = opset.unsqueeze(x, e.constant([2]))
     wide = opset.broadcast(wide, e.constant([1, 1, heads // kv_heads, 1, 1]), broadcast_spec="BIDIRECTIONAL")
-    return opset.reshape(wide, e.constant([0, heads, -1, x.get_partial_shape()[3].get_length()]), special_zero=True).output(0)
+    return opset.reshape(
+        wide, e.constant([0, heads, -1, x.get_partial_shape()[3].get_length()]), special_zero=True
+    ).output(0)
 
 
 def _rows(e: Emitter, table: Output, position_ids: Output) -> Output:

@@ -97,7 +97,8 @@ def test_cached_attention_over_any_schedule(heads: int, kv_heads: int, chunks: l
             mask = np.ones((2, total), np.int64)
             mask[0, :padding] = 0
             inputs: dict[str, Array] = {
-                name: rng.standard_normal((2, heads if name == "q" else kv_heads, tokens, 16)).astype(np.float32) for name in "qkv"
+                name: rng.standard_normal((2, heads if name == "q" else kv_heads, tokens, 16)).astype(np.float32)
+                for name in "qkv"
             }
             inputs |= {"attention_mask": mask, "beam_idx": np.arange(2, dtype=np.int32)}
             want = reference.run(graph, {}, inputs, caches)[0]["y"]

@@ -18,9 +18,9 @@ from tools.builder.lowering.openvino.ir import DECOMPRESSION
 
 Array = npt.NDArray[Any]
 TYPES: dict[str, ov.Type] = {
-    "bool": ov.Type.boolean, "i8": ov.Type.i8, "u8": ov.Type.u8, "i16": ov.Type.i16, "u16": ov.Type.u16, "i32": ov.Type.i32,
-    "u32": ov.Type.u32, "i64": ov.Type.i64, "u64": ov.Type.u64, "f16": ov.Type.f16, "bf16": ov.Type.bf16, "f32": ov.Type.f32,
-    "f64": ov.Type.f64,
+    "bool": ov.Type.boolean, "i8": ov.Type.i8, "u8": ov.Type.u8, "i16": ov.Type.i16, "u16": ov.Type.u16, "i32":
+    ov.Type.i32, "u32": ov.Type.u32, "i64": ov.Type.i64, "u64": ov.Type.u64, "f16": ov.Type.f16, "bf16": ov.Type.bf16,
+    "f32": ov.Type.f32, "f64": ov.Type.f64,
 }  # fmt: skip
 
 
@@ -36,8 +36,8 @@ def node_name(node: Node) -> str:
 class Emitter:
     """The OpenVINO nodes of one graph, while it is lowered.
 
-    `constants` are the tensors that the lowering made (by name); `sinks` are the writes to state, `shared` is a place where op
-    lowerings keep what several nodes of a graph use, such as the attention mask.
+    `constants` are the tensors that the lowering made (by name); `sinks` are the writes to state, `shared` is a place
+    where op lowerings keep what several nodes of a graph use, such as the attention mask.
     """
 
     def __init__(self, graph: Graph, weights: Mapping[str, Array]) -> None:
@@ -102,12 +102,14 @@ class Emitter:
         """Records what a graph's node lowers to and names what it is made of."""
         self.values[value.id] = output
         self.name([output], node_name(node))
-        for axis, dim in enumerate(value.shape):  # a dimension that first appears here, such as the number of kept logits
+        for axis, dim in enumerate(
+            value.shape
+        ):  # a dimension that first appears here, such as the number of kept logits
             if isinstance(dim, Dim) and str(dim) not in self._born and len(dim.terms) == 1:
                 self._born[str(dim)] = (output, axis)
 
     def name(self, roots: Iterable[ov.Output | ov.Node], prefix: str) -> None:
-        """Names every node that `roots` are computed from and that has no name yet: the roots `prefix`, the others below it."""
+        """Names every node, as yet unnamed, that `roots` are computed from: the roots `prefix`, the others below it."""
         fresh: list[ov.Node] = []
         tops = [root.get_node() if isinstance(root, ov.Output) else root for root in roots]
         stack = list(reversed(tops))
@@ -149,7 +151,7 @@ class Emitter:
         return self._dims[symbol]
 
     def _read_symbol(self, symbol: str) -> ov.Output:
-        """Reads a symbol from an input's shape: one that has it alone, else one that has it in a sum with other symbols."""
+        """Reads a symbol from the shape of an input that has it alone, else of one that has it in a sum with others."""
         sums: list[tuple[str, int, Dimension]] = []
         for port in self.graph.inputs:
             for axis, dim in enumerate(port.value.shape):

@@ -37,7 +37,9 @@ def _value(emitter: Emitter, output: ov.Output) -> list[int]:
 )
 def test_a_dimension_has_its_size_at_run_time(dim: Any, size: int) -> None:
     emitter = _emitter()
-    assert _value(emitter, opset.multiply(emitter.dimension(Dim.of(dim)), emitter.size(emitter.values["v0"], 0)).output(0)) == [2 * size]
+    assert _value(
+        emitter, opset.multiply(emitter.dimension(Dim.of(dim)), emitter.size(emitter.values["v0"], 0)).output(0)
+    ) == [2 * size]
 
 
 def test_a_shape_of_integers_is_a_constant() -> None:
@@ -55,5 +57,13 @@ def test_equal_constants_are_one_tensor_and_different_ones_are_not() -> None:
     emitter = _emitter()
     first = emitter.constant([1, 2])
     assert emitter.constant([1, 2]).get_node().get_friendly_name() == first.get_node().get_friendly_name()
-    assert len({c.get_node().get_friendly_name() for c in (first, emitter.constant([1, 2], "i32"), emitter.constant([[1, 2]]))}) == 3
+    assert (
+        len(
+            {
+                c.get_node().get_friendly_name()
+                for c in (first, emitter.constant([1, 2], "i32"), emitter.constant([[1, 2]]))
+            }
+        )
+        == 3
+    )
     assert len(emitter.constants) == 3

@@ -18,14 +18,21 @@ EnginePrecision = Literal["f32", "bf16"]
 
 def compile_model(model: ov.Model, precision: EnginePrecision = "f32") -> ov.CompiledModel:
     """Compiles for the CPU; arithmetic and the key/value cache are in `precision`."""
-    return ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision})
+    return ov.Core().compile_model(
+        model, "CPU", {"INFERENCE_PRECISION_HINT": precision, "KV_CACHE_PRECISION": precision}
+    )
 
 
 class Execution:
     """A compiled graph with its state. `watch` names values (ids) that `run` returns beside the outputs."""
 
     def __init__(
-        self, graph: Graph, weights: Mapping[str, Array], *, precision: EnginePrecision = "f32", watch: Sequence[str] = ()
+        self,
+        graph: Graph,
+        weights: Mapping[str, Array],
+        *,
+        precision: EnginePrecision = "f32",
+        watch: Sequence[str] = (),
     ) -> None:
         self._weights = weights  # the model refers to them
         model, self._constants = build_model(graph, weights, watch=watch)

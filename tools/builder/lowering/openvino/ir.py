@@ -1,7 +1,8 @@
 """OpenVINO IR as text: the same bytes in every process, with constants that point into a safetensors file.
 
-OpenVINO writes the IR itself; this module then gives each constant its place in the weights file and marks the conversions that
-decompress stored weights, which OpenVINO's Python API cannot do. Without that mark OpenVINO would expand f16 weights to f32 at load.
+OpenVINO writes the IR itself; this module then gives each constant its place in the weights file and marks the
+conversions that decompress stored weights, which OpenVINO's Python API cannot do. Without that mark OpenVINO would
+expand f16 weights to f32 at load.
 """
 
 from __future__ import annotations
@@ -42,12 +43,16 @@ def place_constants(xml: bytes, placements: Mapping[str, Placement]) -> bytes:
         name = layer.get("name", "")
         if layer.get("type") == "Const":
             _place(layer, name, placements)
-        elif layer.get("type") == "Convert" and name.endswith(DECOMPRESSION) and name.removesuffix(DECOMPRESSION) in placements:
+        elif (
+            layer.get("type") == "Convert"
+            and name.endswith(DECOMPRESSION)
+            and name.removesuffix(DECOMPRESSION) in placements
+        ):
             info = ElementTree.Element("rt_info")
             ElementTree.SubElement(info, "attribute", {"name": "decompression", "version": "0"})
             layer.insert(1, info)
     ElementTree.indent(net, "\t")
-    return b'<?xml version="1.0"?>\n' + ElementTree.tostring(net, encoding="utf-8") + b"\n"
+    return f'<?xml version="1.0"?>\n{ElementTree.tostring(net, encoding="unicode")}\n'.encode()
 
 
 def _place(layer: ElementTree.Element, name: str, placements: Mapping[str, Placement]) -> None:
@@ -55,8 +60,13 @@ def _place(layer: ElementTree.Element, name: str, placements: Mapping[str, Place
     if data is None or name not in placements:
         raise IrError(f"the constant {name!r} is not among the stored tensors")
     place = placements[name]
-    if (data.get("size"), data.get("element_type")) != (str(place.nbytes), _ELEMENT_TYPES.get(place.dtype, place.dtype)):
-        raise IrError(f"the constant {name!r} has {data.get('size')} bytes of {data.get('element_type')}; stored are {place}")
+    if (data.get("size"), data.get("element_type")) != (
+        str(place.nbytes),
+        _ELEMENT_TYPES.get(place.dtype, place.dtype),
+    ):
+        raise IrError(
+            f"the constant {name!r} has {data.get('size')} bytes of {data.get('element_type')}; stored are {place}"
+        )
     data.set("offset", str(place.offset))
 
 

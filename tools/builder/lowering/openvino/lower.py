@@ -15,8 +15,10 @@ import openvino.opset16 as opset
 
 from tools.builder.assets.weights_file import Placement, StoredTensor, numpy_dtype
 from tools.builder.graph import Graph
-from tools.builder.lowering.openvino import attention  # noqa: F401  (registers its ops)
-from tools.builder.lowering.openvino import ir
+from tools.builder.lowering.openvino import (
+    attention,  # noqa: F401  (registers its ops)
+    ir,
+)
 from tools.builder.lowering.openvino.emitter import Emitter, LoweringError
 from tools.builder.lowering.openvino.ops import LOWERINGS
 
@@ -41,7 +43,7 @@ def engine_version() -> str:
 
 
 def lower(graph: Graph, stored: Mapping[str, StoredTensor]) -> Lowered:
-    """Lowers a graph whose weights are stored as `stored` says. Reads no weight: the IR depends on their dtypes and shapes alone."""
+    """Lowers a graph whose weights will be stored as `stored`. Their values are not read, only dtypes and shapes."""
     arrays = _placeholders({port.name: stored[port.name] for port in graph.weights})
     model, constants = build_model(graph, arrays)
     return Lowered(ir.serialize(model), constants)
@@ -52,8 +54,8 @@ def build_model(
 ) -> tuple[ov.Model, list[StoredTensor]]:
     """The graph as an OpenVINO model over `weights`, which it refers to and does not copy, and the constants it made.
 
-    f16 weights are expanded to f32 where they are used. `watch` names values (ids) that become outputs too, under their ids.
-    Raises LoweringError for an op that has no lowering.
+    f16 weights are expanded to f32 where they are used. `watch` names values (ids) that become outputs too, under their
+    ids. Raises LoweringError for an op that has no lowering.
     """
     emitter = Emitter(graph, weights)
     for node in graph.nodes:

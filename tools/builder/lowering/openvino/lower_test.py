@@ -26,7 +26,9 @@ IDS = np.arange(14).reshape(2, 7)
 _MAPPED: list[Any] = []  # a model refers to the memory of its weights and does not own it
 
 
-def write(folder: Path, graph: Graph, dtype: Any = np.float32, precision: Precision = "auto") -> tuple[bytes, WeightsFile]:
+def write(
+    folder: Path, graph: Graph, dtype: Any = np.float32, precision: Precision = "auto"
+) -> tuple[bytes, WeightsFile]:
     """The IR and the weights file of a graph."""
     stored = {name: store(name, value, precision) for name, value in weights_of(graph, dtype).items()}
     lowered = lower(graph, stored)
@@ -105,7 +107,9 @@ def test_f16_weights_stay_f16_in_the_engine(tmp_path: Path, layout: str) -> None
     from tools.builder import ops
 
     graph = Graph("linear")
-    graph.output("y", ops.linear(graph.input("x", "f32", ("batch", 64)), graph.weight("w", (64, 64)), weight_layout=layout))
+    graph.output(
+        "y", ops.linear(graph.input("x", "f32", ("batch", 64)), graph.weight("w", (64, 64)), weight_layout=layout)
+    )
     compiled = load(*write(tmp_path, graph, np.float16))
     weights = [node for node in compiled.get_runtime_model().get_ordered_ops() if node.get_friendly_name() == "w"]
     assert [_info(node, "outputPrecisions") for node in weights] == ["f16"]
@@ -124,7 +128,9 @@ def test_nodes_carry_their_scope_and_names_are_unique(tmp_path: Path) -> None:
     model = ov.Core().read_model(xml, ov.Tensor(np.memmap(file.path, np.uint8, "r")))
     names = [node.get_friendly_name() for node in model.get_ordered_ops()]
     assert len(names) == len(set(names))
-    attention = [n.get_friendly_name() for n in model.get_ordered_ops() if n.get_type_name() == "ScaledDotProductAttention"]
+    attention = [
+        n.get_friendly_name() for n in model.get_ordered_ops() if n.get_type_name() == "ScaledDotProductAttention"
+    ]
     assert all(name.startswith(f"layers.{i}.cached_attention.v") for i, name in enumerate(sorted(attention)))
 
 
@@ -155,7 +161,9 @@ def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
         folder = tmp_path / seed
         folder.mkdir()
         env = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
-        return subprocess.run([sys.executable, "-c", code, folder], env=env, check=True, capture_output=True, text=True).stdout
+        return subprocess.run(
+            [sys.executable, "-c", code, folder], env=env, check=True, capture_output=True, text=True
+        ).stdout
 
     xml, file = write(tmp_path, decoder())
     assert digest("1") == digest("2") == f"{hashlib.sha256(xml).hexdigest()} {file.sha256}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import openvino as ov
 import openvino.opset16 as opset
@@ -11,7 +11,7 @@ import openvino.opset16 as opset
 from tools.builder.graph import Node
 from tools.builder.lowering.openvino.emitter import TYPES, Emitter
 
-Output = ov.Output
+Output: TypeAlias = ov.Output
 Lowering = Callable[..., ov.Node | ov.Output]
 """Takes the emitter, the graph's node and one output for each input (None where absent); gives the node's output."""
 

@@ -16,6 +16,7 @@ from tools.builder.lowering.openvino.ops import LOWERINGS
 from tools.builder.lowering.openvino.testing import check
 from tools.builder.op_rules import OPS
 
+
 @pytest.mark.parametrize("op", ["add", "sub", "mul", "div"])
 @pytest.mark.parametrize("shapes", [((2, 3), (2, 3)), (("batch", "tokens", 4), (4,)), (("batch", 1), (1, "tokens"))])
 def test_arithmetic_broadcasts(op: str, shapes: Any) -> None:
@@ -45,7 +46,9 @@ def test_gelu(approximate: str, shape: Any) -> None:
     check(lambda g, x: ops.gelu(x(shape), approximate))
 
 
-@pytest.mark.parametrize(("dtype", "to"), [("f32", "i32"), ("f32", "i64"), ("i64", "f32"), ("i32", "i64"), ("i64", "i32"), ("f32", "f32")])
+@pytest.mark.parametrize(
+    ("dtype", "to"), [("f32", "i32"), ("f32", "i64"), ("i64", "f32"), ("i32", "i64"), ("i64", "i32"), ("f32", "f32")]
+)
 def test_cast(dtype: str, to: str) -> None:
     check(lambda g, x: ops.cast(x(("batch", 4), dtype) * (g.scalar(3.5) if dtype == "f32" else x((1,), dtype)), to))
 
@@ -64,7 +67,9 @@ def test_embedding(dtype: str, shape: Any, f16: bool) -> None:
 def test_linear(layout: str, bias: bool, shape: Any, f16: bool) -> None:
     size = (5, 8) if layout == "out_in" else (8, 5)
     check(
-        lambda g, x: ops.linear(x(shape), g.weight("w", size), g.weight("b", (5,)) if bias else None, weight_layout=layout),
+        lambda g, x: ops.linear(
+            x(shape), g.weight("w", size), g.weight("b", (5,)) if bias else None, weight_layout=layout
+        ),
         f16=f16,
     )
 

@@ -65,7 +65,11 @@ def decoder(layers: int = 2) -> Graph:
     def split(x: Value, name: str, count: int) -> Value:
         x = ops.linear(x, g.weight(f"{name}.weight", (count * size, hidden)))
         x = ops.permute(ops.reshape(x, ("batch", "tokens", count, size)), (0, 2, 1, 3))
-        return x if name.endswith("v") else ops.rope(ops.rms_norm(x, g.weight(f"{name}_norm.weight", (size,)), eps=1e-6), positions, table)
+        return (
+            x
+            if name.endswith("v")
+            else ops.rope(ops.rms_norm(x, g.weight(f"{name}_norm.weight", (size,)), eps=1e-6), positions, table)
+        )
 
     x = ops.embedding(ids, embedding)
     for i in range(layers):
@@ -76,7 +80,9 @@ def decoder(layers: int = 2) -> Graph:
             a = ops.reshape(ops.permute(a, (0, 2, 1, 3)), ("batch", "tokens", heads * size))
             x = x + ops.linear(a, g.weight(f"layers.{i}.o.weight", (hidden, heads * size)))
             h = ops.rms_norm(x, g.weight(f"layers.{i}.norm2.weight", (hidden,)), eps=1e-6)
-            gate, up = (ops.linear(h, g.weight(f"layers.{i}.{name}.weight", (inner, hidden))) for name in ("gate", "up"))
+            gate, up = (
+                ops.linear(h, g.weight(f"layers.{i}.{name}.weight", (inner, hidden))) for name in ("gate", "up")
+            )
             x = x + ops.linear(ops.silu(gate) * up, g.weight(f"layers.{i}.down.weight", (hidden, inner)))
     x = ops.rms_norm(ops.trailing(x, keep), g.weight("norm.weight", (hidden,)), eps=1e-6)
     g.output("logits", ops.linear(x, embedding))
