@@ -75,7 +75,7 @@ def test_embed_shows_people_how_close_texts_are(store: Path) -> None:
         (b" \n", ["standard input holds no text"]),
         (b'["a", "b"', ["standard input is not JSON", "line 1, column"]),
         (b'["a",\n 7]', ["item 1 is number"]),
-        (b"[\"\xff\"]", ["not UTF-8", "0xff", "line 1, column 3"]),
+        (b'["\xff"]', ["not UTF-8", "0xff", "line 1, column 3"]),
         (b"a\nb\xe9\n", ["not UTF-8", "0xe9", "line 2, column 2"]),
     ],
 )

@@ -9,13 +9,13 @@ from pathlib import Path
 HEADER = """\
 # The command line
 
-`mconnect` is the native program: `bazel run //runtime/cli:mconnect -- COMMAND ...`, or `bin/mconnect` of the folder that
-`bazel build //runtime/cli:dist` makes. Building bundles and looking for the operation where an engine departs from the
-reference are the work of the Python tool, `bazel run //tools/mconnect -- build | debug`.
+`mconnect` is the native program: `bazel run //runtime/cli:mconnect -- COMMAND`, or `bin/mconnect` of the folder
+that `bazel build //runtime/cli:dist` makes. Building bundles and looking for the operation where an engine departs
+from the reference are the work of the Python tool, `bazel run //tools/mconnect -- build | debug`.
 
-* Results go to standard output; notes, progress and errors to standard error. `--json` prints one JSON value on one line.
+* Results go to standard output; notes, progress and errors to standard error. `--json` prints one JSON value on a line.
 * An error is `error: ` and what happened, then an indented line that says what to do.
-* Exit codes: 0 done, 1 the work failed, 2 the command line is wrong, 130 interrupted, 141 the reader of the output went away.
+* Exit codes: 0 done, 1 the work failed, 2 the command line is wrong, 130 interrupted, 141 the output was closed.
 * Bundles are unpacked once into a store: `$MCONNECT_STORE`, else `mconnect/store` in the user's cache folder.
 
 This page is the program's own `--help`. To write it anew: `bazel run //runtime/cli:docs_gen -- --write`.

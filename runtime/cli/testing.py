@@ -40,7 +40,9 @@ def succeed(*args: str | bytes | Path, stdin: bytes = b"", store: Path | None = 
     return result.out
 
 
-def fail(code: int, words: Sequence[str], *args: str | bytes | Path, stdin: bytes = b"", store: Path | None = None) -> str:
+def fail(
+    code: int, words: Sequence[str], *args: str | bytes | Path, stdin: bytes = b"", store: Path | None = None
+) -> str:
     """Runs a command that must end with `code`, no output and an error with these words in it."""
     result = run(*args, stdin=stdin, store=store)
     assert result.code == code, (result.code, result.err)

@@ -256,13 +256,17 @@ def test_prompts_that_cannot_be_continued_are_refused(qwen3: mconnect.Model) -> 
 
 
 def test_the_stub_describes_the_module() -> None:
-    """Every public name of the native module stands in its stub, with every method and property, and the other way round."""
+    """Every public name of the native module stands in its stub with all its members, and the other way round."""
     stub = Path(mconnect.__file__).with_name("_native.pyi").read_text()
     blocks = {m[1]: m[2] for m in re.finditer(r"^class (\w+)(?:\([^)]*\))?:\n((?:(?: .*)?\n)*)", stub, re.MULTILINE)}
     native = importlib.import_module("mconnect._native")
-    classes = {name: value for name, value in vars(native).items() if inspect.isclass(value) and not name.startswith("_")}
+    classes = {
+        name: value for name, value in vars(native).items() if inspect.isclass(value) and not name.startswith("_")
+    }
     assert set(blocks) == set(classes)
     for name, value in classes.items():
         documented = {m[1] for m in re.finditer(r"^    def (\w+)\(", blocks[name], re.MULTILINE)}
-        assert {n for n in documented if not n.startswith("_")} == {n for n in vars(value) if not n.startswith("_")}, name
+        assert {n for n in documented if not n.startswith("_")} == {n for n in vars(value) if not n.startswith("_")}, (
+            name
+        )
     assert set(mconnect.__all__) == set(classes) | {"Error", "inspect"}

@@ -63,7 +63,7 @@ class TensorInfo:
     def name(self) -> str: ...
     @property
     def dtype(self) -> str:
-        """ "f32", "i64", ... """
+        """ "f32", "i64", ..."""
     @property
     def shape(self) -> list[str]:
         """A number ("384") or a symbol ("batch") for each dimension."""
@@ -189,7 +189,7 @@ class TextGeneration:
         repetition_penalty: float | None = None,
         seed: int = 0,
     ) -> Generation:
-        """Continues a text or token ids. What is None comes from the bundle's defaults; without those, decoding is greedy.
+        """Continues a text or token ids. What is None comes from the bundle; where that has none, decoding is greedy.
 
         Args:
             on_text: called with each piece of text on the calling thread; what it raises ends the generation.

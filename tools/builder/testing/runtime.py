@@ -2,8 +2,9 @@
 
     runtime --checkpoint <folder> --bundle x.bundle
 
-The modules run the cases of `parity`; the tokenizer must give the reference's ids; the tasks must give its vectors and its greedy
-text. Prints each case; fails above 1e-4, or where ids or text differ. This is the body of every family's `:runtime_test`.
+The modules run the cases of `parity`; the tokenizer must give the reference's ids; the tasks must give its vectors and
+its greedy text. Prints each case; fails above 1e-4, or where ids or text differ. This is the body of every family's
+`:runtime_test`.
 """
 
 from __future__ import annotations
@@ -83,7 +84,9 @@ def embedding_case(model: mconnect.Model, folder: Path, oracle: Oracle) -> cases
     want = []
     for text in TEXTS:
         encoding = reference.encode(text)
-        ids, mask, types = (np.array([row], np.int64) for row in (encoding.ids, encoding.attention_mask, encoding.type_ids))
+        ids, mask, types = (
+            np.array([row], np.int64) for row in (encoding.ids, encoding.attention_mask, encoding.type_ids)
+        )
         hidden = oracle.hidden_states(ids, mask, types)[0]
         vector = {"mean": hidden.mean(0), "cls": hidden[0], "last": hidden[-1]}[recipe["pooling"]]
         want.append(vector / np.linalg.norm(vector) if recipe["normalize"] else vector)
@@ -98,8 +101,10 @@ def generation_cases(model: mconnect.Model, oracle: Oracle) -> Iterator[cases.Ca
         ids = tokenizer.encode(prompt)
         want = _until_end(oracle.greedy(np.array([ids], np.int64), NEW_TOKENS), model)
         pieces: list[str] = []
-        got = task.generate(prompt, max_new_tokens=NEW_TOKENS, greedy=True, repetition_penalty=1.0, on_text=pieces.append)
-        wrong = sum(a != b for a, b in zip(got.ids, want)) + abs(len(got.ids) - len(want))
+        got = task.generate(
+            prompt, max_new_tokens=NEW_TOKENS, greedy=True, repetition_penalty=1.0, on_text=pieces.append
+        )
+        wrong = sum(a != b for a, b in zip(got.ids, want, strict=False)) + abs(len(got.ids) - len(want))
         wrong += "".join(pieces) != got.text or got.text != tokenizer.decode(got.ids)
         yield f"greedy text after {prompt!r}: {got.text!r}", float(wrong)
 
@@ -133,7 +138,9 @@ def check(folder: Path, bundle: Path, store: Path) -> bool:
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 all cases held, 1 some did not."""
     assert __doc__
-    parser = argparse.ArgumentParser("runtime", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "runtime", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--checkpoint", type=Path, required=True, help="a folder with config.json and safetensors")
     parser.add_argument("--bundle", type=Path, required=True, help="the bundle built from it")
     args = parser.parse_args(argv)
