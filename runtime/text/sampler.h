@@ -26,6 +26,7 @@ void ValidateSampling(const SamplingOptions& options);
 
 // Draws the tokens of one sequence. The same options, logits and contexts give the same tokens on every machine: the
 // generator is PCG32 (O'Neill 2014) and no library distribution takes part. Equal logits are ordered by id, lowest first.
+// Arithmetic is in double; a build's `exp` may differ in the last place, which matters only at an exact border.
 class Sampler {
  public:
   explicit Sampler(const SamplingOptions& options);
@@ -35,17 +36,21 @@ class Sampler {
   TokenId Sample(std::span<const float> logits, std::span<const TokenId> context);
 
  private:
-  double Uniform();  // [0, 1), 53 bits
-
   struct Candidate {
-    float logit;
+    double score;   // logit after penalty and temperature
     TokenId id;
+    double weight = 0;  // probability relative to the most probable token's
   };
+
+  void Penalize(std::span<const float> logits, std::span<const TokenId> context);
+  TokenId Best() const;
+  TokenId Draw();
+  double Uniform();  // [0, 1), 53 bits
 
   SamplingOptions options_;
   std::uint64_t state_;
-  std::vector<Candidate> candidates_;  // scratch, kept between calls
-  std::vector<double> weights_;        // scratch
+  std::vector<float> scores_;          // scratch, kept between calls
+  std::vector<Candidate> candidates_;  // scratch
 };
 
 }  // namespace mconnect

@@ -2,12 +2,14 @@
 #ifndef MCONNECT_TEXT_STREAM_DECODER_H_
 #define MCONNECT_TEXT_STREAM_DECODER_H_
 
+#include <memory>
 #include <string>
-#include <vector>
 
 #include "runtime/text/tokenizer.h"
 
 namespace mconnect {
+
+class DecoderChain;
 
 // Gives out the text of the ids put in so far as soon as no later id can change it: never part of a character.
 //
@@ -19,6 +21,8 @@ namespace mconnect {
 class StreamDecoder {
  public:
   explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special_tokens = true);
+  StreamDecoder(StreamDecoder&&) noexcept;
+  ~StreamDecoder();
 
   // The text that has become final, possibly empty.
   std::string Put(TokenId id);
@@ -29,8 +33,7 @@ class StreamDecoder {
  private:
   const Tokenizer& tokenizer_;
   bool skip_special_tokens_;
-  std::vector<TokenId> ids_;  // not yet final ids, after those that give them their context
-  std::string text_;          // how much of Decode(ids_) was given out
+  std::unique_ptr<DecoderChain> chain_;
 };
 
 }  // namespace mconnect

@@ -49,7 +49,6 @@ struct Padding {
 struct Truncation {
   enum class Strategy { kLongestFirst, kOnlyFirst, kOnlySecond };
   std::size_t max_tokens = 0;  // special tokens included
-  std::size_t stride = 0;      // checked as the reference does; the parts that are cut off are not kept
   Strategy strategy = Strategy::kLongestFirst;
   bool left = false;  // cut at the beginning
 };

@@ -1,0 +1,47 @@
+#include "runtime/text/model/model.h"
+
+#include <algorithm>
+#include <string>
+
+#include "mconnect/error.h"
+#include "runtime/text/byte_level.h"
+#include "runtime/text/model/bpe.h"
+#include "runtime/text/model/wordpiece.h"
+#include "runtime/text/unicode.h"
+
+namespace mconnect {
+namespace {
+
+// Files of early versions have no type: of the models, only BPE has merges.
+std::string TypeOf(const JsonView& json) {
+  if (const auto type = json.Find("type")) return type->String();
+  return json.Find("merges") ? "BPE" : "(none)";
+}
+
+bool IsNullOrAbsent(const JsonView& json, std::string_view key) {
+  const auto value = json.Find(key);
+  return !value || value->IsNull();
+}
+
+}  // namespace
+
+bool Model::CanReadBytes(const JsonView& json) {
+  if (TypeOf(json) != "BPE" || !IsNullOrAbsent(json, "continuing_subword_prefix") ||
+      !IsNullOrAbsent(json, "end_of_word_suffix")) {
+    return false;
+  }
+  return std::ranges::all_of(byte_level::kCharOfByte, [vocab = json["vocab"]](char32_t c) {
+    std::string token;
+    unicode::AppendUtf8(c, &token);
+    return vocab.Find(token).has_value();
+  });
+}
+
+std::unique_ptr<const Model> Model::FromJson(const JsonView& json, bool reads_bytes) {
+  const std::string type = TypeOf(json);
+  if (type == "BPE") return std::make_unique<BpeModel>(json, reads_bytes);
+  if (type == "WordPiece") return std::make_unique<WordPieceModel>(json);
+  throw Error(ErrorCode::kUnsupported, json.place() + ": the model '" + type + "' is not supported");
+}
+
+}  // namespace mconnect
