@@ -1,5 +1,5 @@
-"""Llama 2 and 3 (Touvron et al., 2023, https://arxiv.org/abs/2307.09288; Llama Team, 2024, https://arxiv.org/abs/2407.21783):
-a pre-norm decoder with rotary positions, grouped-query attention and SwiGLU.
+"""Llama 2 and 3 (Touvron et al., 2023, https://arxiv.org/abs/2307.09288; Llama Team, 2024,
+https://arxiv.org/abs/2407.21783): a pre-norm decoder with rotary positions, grouped-query attention and SwiGLU.
 
 Reference implementation: transformers, `LlamaForCausalLM`.
 """
@@ -59,9 +59,7 @@ def decoder(g: Graph, c: Config, w: Weights) -> None:
     g.output("logits", ops.linear(x, head))
 
 
-def attention(
-    x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights
-) -> Value:
+def attention(x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights) -> Value:
     """Grouped-query attention."""
     q = split_heads(linear(x, w["q_proj"], c.attention_bias), c.num_attention_heads)
     k = split_heads(linear(x, w["k_proj"], c.attention_bias), cache.cache.heads)

@@ -1,5 +1,5 @@
-"""Qwen3 (Qwen Team, 2025, https://arxiv.org/abs/2505.09388): a pre-norm decoder with grouped-query attention whose queries
-and keys are RMS-normalised per head before the rotation.
+"""Qwen3 (Qwen Team, 2025, https://arxiv.org/abs/2505.09388): a pre-norm decoder with grouped-query attention whose
+queries and keys are RMS-normalised per head before the rotation.
 
 Reference implementation: transformers, `Qwen3ForCausalLM`.
 """
@@ -61,9 +61,7 @@ def decoder(g: Graph, c: Config, w: Weights) -> None:
     g.output("logits", ops.linear(x, head))
 
 
-def attention(
-    x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights
-) -> Value:
+def attention(x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights) -> Value:
     """Grouped-query attention with normalised queries and keys."""
     q = split_heads(linear(x, w["q_proj"], c.attention_bias), c.num_attention_heads)
     k = split_heads(linear(x, w["k_proj"], c.attention_bias), cache.cache.heads)

@@ -4,8 +4,8 @@
     checkpoint.config["hidden_size"], checkpoint.tensors["model.norm.weight"].shape
     checkpoint.read("model.norm.weight")         # numpy, mapped from the file, in its stored dtype
 
-Pickled weights (`.bin`, `.pt`, `.pth`) are refused: loading one can run any code. The files are of unknown origin, so every
-offset is checked before it is used. Format: https://huggingface.co/docs/safetensors (format section).
+Pickled weights (`.bin`, `.pt`, `.pth`) are refused: loading one can run any code. The files are of unknown origin, so
+every offset is checked before it is used. Format: https://huggingface.co/docs/safetensors (format section).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
 
 DTYPES: Mapping[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -73,7 +73,9 @@ class Checkpoint:
         """Reads `config.json` and every header. Raises `CheckpointError`, which names the file and the tensor."""
         folder = Path(folder)
         if not folder.is_dir():
-            raise CheckpointError(f"{folder} is not a folder; a checkpoint is a folder with config.json and *.safetensors")
+            raise CheckpointError(
+                f"{folder} is not a folder; a checkpoint is a folder with config.json and *.safetensors"
+            )
         config = _read_json(folder / "config.json")
         if (folder / _SINGLE).exists():
             return Checkpoint(folder, config, read_header(folder / _SINGLE))
@@ -82,8 +84,8 @@ class Checkpoint:
         pickles = sorted(p.name for p in folder.iterdir() if p.suffix in (".bin", ".pt", ".pth", ".ckpt"))
         if pickles:
             raise CheckpointError(
-                f"{folder} has weights only as pickle ({', '.join(pickles[:3])}), and loading a pickle can run any code. "
-                f"Ask the maker for safetensors, or convert it where you trust it (model.save_pretrained)"
+                f"{folder} has weights only as pickle ({', '.join(pickles[:3])}), and loading a pickle can run any "
+                f"code. Ask the maker for safetensors, or convert it where you trust it (model.save_pretrained)"
             )
         raise CheckpointError(f"{folder} has no weights: neither {_SINGLE} nor {_INDEX}")
 

@@ -106,7 +106,9 @@ def test_RefusesPickleAndSaysWhatToDo(tmp_path: Path) -> None:
         Checkpoint.open(tmp_path)
 
 
-@pytest.mark.parametrize("content, reason", [(None, "has no config.json"), ("{", "is not JSON"), ("[1]", "not a JSON object")])
+@pytest.mark.parametrize(
+    "content, reason", [(None, "has no config.json"), ("{", "is not JSON"), ("[1]", "not a JSON object")]
+)
 def test_RefusesAFolderWithoutConfig(tmp_path: Path, content: str | None, reason: str) -> None:
     if content is not None:
         (tmp_path / "config.json").write_text(content)

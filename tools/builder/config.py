@@ -10,8 +10,8 @@
 
     config = read(Config, checkpoint.config)
 
-A field that the class does not name is ignored, as the reference library ignores it. A value that the class cannot interpret
-is an error that names the field.
+A field that the class does not name is ignored, as the reference library ignores it. A value that the class cannot
+interpret is an error that names the field.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def read(cls: type[T], config: Mapping[str, Any]) -> T:
     if config.get("quantization_config"):
         method = _method(config["quantization_config"])
         raise ConfigError(
-            f"config.json: quantization_config {method!r}: quantised checkpoints are not read; use the original checkpoint"
+            f"config.json: quantization_config {method!r}: quantised checkpoints are not read; "
+            f"use the original checkpoint"
         )
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
@@ -63,9 +64,13 @@ def read(cls: type[T], config: Mapping[str, Any]) -> T:
 
 def number(where: str, value: Any, *, least: float, above: bool = False) -> float:
     """A finite number of at least `least` (above it, if `above`). Raises `ConfigError` naming `where`."""
-    ok = isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < float("inf")
+    ok = (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < float("inf")
+    )
     if not ok or value < least or (above and value == least):
-        raise ConfigError(f"config.json: {where} is {value!r}; it must be a number {'above' if above else 'of at least'} {least}")
+        raise ConfigError(
+            f"config.json: {where} is {value!r}; it must be a number {'above' if above else 'of at least'} {least}"
+        )
     return float(value)
 
 
@@ -89,6 +94,10 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 def _show(option: Any) -> str:
     if typing.get_origin(option) is Literal:
         return " or ".join(repr(v) for v in typing.get_args(option))
-    return "null" if option is type(None) else {"int": "an integer", "float": "a number", "bool": "true or false"}.get(
-        option.__name__, f"a {option.__name__}"
+    return (
+        "null"
+        if option is type(None)
+        else {"int": "an integer", "float": "a number", "bool": "true or false"}.get(
+            option.__name__, f"a {option.__name__}"
+        )
     )

@@ -4,8 +4,8 @@
     >>> str(past + tokens), str(2 * tokens * past + 1), past + tokens - past == tokens
     ('past+tokens', '1+2*past*tokens', True)
 
-A symbolic dimension prints in one canonical way (products by degree then name, a constant first), so that equal dimensions
-are equal strings in `graph.json`. Arithmetic that leaves a plain integer gives an `int`.
+A symbolic dimension prints in one canonical way (products by degree then name, a constant first), so that equal
+dimensions are equal strings in `graph.json`. Arithmetic that leaves a plain integer gives an `int`.
 """
 
 from __future__ import annotations
@@ -63,6 +63,9 @@ class Dim:
     def __sub__(self, other: Dimension) -> Dimension:
         return _combine(self, other, -1)
 
+    def __rsub__(self, other: int) -> Dimension:
+        return _combine(other, self, -1)
+
     def __mul__(self, other: Dimension) -> Dimension:
         sums: dict[_Product, int] = {}
         for left, a in self.terms:
@@ -75,7 +78,9 @@ class Dim:
         return self * other
 
     def __str__(self) -> str:
-        return "+".join("*".join(([str(k)] if k != 1 or not symbols else []) + list(symbols)) for symbols, k in self.terms)
+        return "+".join(
+            "*".join(([str(k)] if k != 1 or not symbols else []) + list(symbols)) for symbols, k in self.terms
+        )
 
     def __repr__(self) -> str:
         return f"Dim({str(self)!r})"

@@ -19,7 +19,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Union
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,7 @@ from tools.builder import dims
 from tools.builder.dims import DimLike, Shape
 from tools.builder.op_rules import DTYPES, OPS, OpError, Type, show
 
-Array = npt.NDArray[Any]
+Array: TypeAlias = npt.NDArray[Any]
 CONSTANT = "constant."
 _HERE = Path(__file__).parent
 
@@ -80,7 +80,7 @@ class HasValue(Protocol):
         """The value, recorded in the graph when it is first asked for."""
 
 
-Operand = Union[Value, HasValue]
+Operand: TypeAlias = Value | HasValue
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class Graph:
         self.outputs: list[Port] = []
         self.caches: list[Cache] = []
         self.constants: dict[str, Array] = {}
-        """Values of the weights named `constant.*`, f32 or integers. Not part of the JSON: they are stored as weights."""
+        """Values of the weights named `constant.*`, f32 or integers; stored as weights, not in the JSON."""
         self._scopes: list[str] = []
         self._count = 0
 
@@ -171,7 +171,9 @@ class Graph:
     def kv_cache(self, *, layers: int, heads: int, head_dim: int, name: str = "kv") -> Cache:
         """Declares a key/value cache, which the engine keeps between runs."""
         if min(layers, heads, head_dim) < 1:
-            raise GraphError(f"cache {name}: layers {layers}, heads {heads}, head_dim {head_dim}; each must be positive")
+            raise GraphError(
+                f"cache {name}: layers {layers}, heads {heads}, head_dim {head_dim}; each must be positive"
+            )
         if any(cache.name == name for cache in self.caches):
             raise GraphError(f"cache {name} is declared twice")
         self.caches.append(Cache(name, layers, heads, head_dim))

@@ -9,12 +9,21 @@ from tools.builder import dims, ops  # noqa: F401  (the ops register their rules
 from tools.builder.graph import Graph, GraphError, Node, Port, Value
 from tools.builder.op_rules import DTYPES, OpError, Type
 
-_GRAPH = {"format": int, "name": str, "inputs": list, "weights": list, "nodes": list, "outputs": list, "caches": list}
-_VALUE = {"id": str, "dtype": str, "shape": list}
-_PORT = {"name": str, **_VALUE}
-_NODE = {"op": str, "scope": str, "inputs": list, "attrs": dict, "outputs": list}
-_OUTPUT = {"name": str, "value": str}
-_CACHE = {"name": str, "layers": int, "heads": int, "head_dim": int}
+_Fields = dict[str, Any]  # the type of each field
+_GRAPH: _Fields = {
+    "format": int,
+    "name": str,
+    "inputs": list,
+    "weights": list,
+    "nodes": list,
+    "outputs": list,
+    "caches": list,
+}
+_VALUE: _Fields = {"id": str, "dtype": str, "shape": list}
+_PORT: _Fields = {"name": str, **_VALUE}
+_NODE: _Fields = {"op": str, "scope": str, "inputs": list, "attrs": dict, "outputs": list}
+_OUTPUT: _Fields = {"name": str, "value": str}
+_CACHE: _Fields = {"name": str, "layers": int, "heads": int, "head_dim": int}
 
 
 def read(text: str) -> Graph:
@@ -59,7 +68,9 @@ def _node(graph: Graph, values: dict[str, Value], row: dict[str, Any], where: st
         _closed(out, _VALUE, f"an output of {where}")
         outputs.append(_define(graph, values, out))
     if [value.type for value in outputs] != [want]:
-        raise GraphError(f"graph.json: {where} states {', '.join(str(v.type) for v in outputs)}; its inputs give {want}")
+        raise GraphError(
+            f"graph.json: {where} states {', '.join(str(v.type) for v in outputs)}; its inputs give {want}"
+        )
     return Node(row["op"], row["scope"], inputs, row["attrs"], tuple(outputs))
 
 
@@ -82,7 +93,7 @@ def _lookup(values: dict[str, Value], id: Any, where: str) -> Value:
     return values[id]
 
 
-def _closed(row: Any, fields: dict[str, type], what: str) -> None:
+def _closed(row: Any, fields: _Fields, what: str) -> None:
     if not isinstance(row, dict) or set(row) != set(fields):
         keys = sorted(row) if isinstance(row, dict) else type(row).__name__
         raise GraphError(f"graph.json: {what} has {keys}; it must have exactly {sorted(fields)}")

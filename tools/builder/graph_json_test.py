@@ -1,3 +1,4 @@
+import contextlib
 import json
 from typing import Any
 
@@ -20,7 +21,9 @@ def decoder() -> Graph:
         q = ops.permute(ops.reshape(x, ("batch", "tokens", 4, 4)), (0, 2, 1, 3))
         kv = ops.slice(q, 1, 0, 2)
         y = ops.cached_attention(q, kv, kv, cache[0], attention_mask=mask, beam_idx=beam_idx, scale=0.1)
-    g.output("y", ops.linear(ops.reshape(ops.permute(y, (0, 2, 1, 3)), ("batch", "tokens", 16)), g.weight("w", (3, 16))))
+    g.output(
+        "y", ops.linear(ops.reshape(ops.permute(y, (0, 2, 1, 3)), ("batch", "tokens", 16)), g.weight("w", (3, 16)))
+    )
     return g
 
 
@@ -53,7 +56,7 @@ def step(kind: str, x: Value) -> Value:
         return ops.concat([x, x], -1)
     if kind == "square":
         return ops.matmul(x, x, transpose_b=True) if isinstance(x.shape[-2], int) else x * x
-    return x + 0.5 if kind == "pair" else getattr(ops, kind)(x)  # type: ignore[no-any-return]
+    return x + 0.5 if kind == "pair" else getattr(ops, kind)(x)
 
 
 @given(st.lists(st.sampled_from(_UNARY), max_size=8), st.integers(1, 6))
@@ -120,7 +123,5 @@ def test_DamageIsAnErrorAndNothingElse(data: st.DataObject) -> None:
     text = decoder().to_json()
     place = data.draw(st.integers(0, len(text) - 1))
     broken = text[:place] + data.draw(st.sampled_from(['"', "[", "null", "1", "-", "x", ""])) + text[place + 1 :]
-    try:
+    with contextlib.suppress(GraphError):
         Graph.from_json(broken).to_json()
-    except GraphError:
-        pass

@@ -39,7 +39,9 @@ def test_AMistakeNamesOpShapesAndLine() -> None:
     x = g.input("x", "f32", ("batch", 16))
     with pytest.raises(GraphError) as caught:
         ops.linear(x, g.weight("w", (8, 32)))  # this line
-    line = next(i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# this " + "line"))
+    line = next(
+        i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# this " + "line")
+    )
     message = str(caught.value)
     assert f"graph_test.py:{line}: " in message
     assert message.startswith("linear at ") and "x f32[batch,16], weight f32[8,32]" in message

@@ -57,7 +57,13 @@ def test_ActivationsByTheNameInTheConfig() -> None:
     g = Graph("g")
     x = g.input("x", "f32", (1,))
     for name in ("gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu", "swish", "tanh"):
-        activation(x, name)  # type: ignore[arg-type]
+        activation(x, name)
     assert [(n.op, n.attrs.get("approximate")) for n in g.nodes] == [
-        ("gelu", "none"), ("gelu", "tanh"), ("gelu", "tanh"), ("relu", None), ("silu", None), ("silu", None), ("tanh", None),
-    ]  # fmt: skip
+        ("gelu", "none"),
+        ("gelu", "tanh"),
+        ("gelu", "tanh"),
+        ("relu", None),
+        ("silu", None),
+        ("silu", None),
+        ("tanh", None),
+    ]

@@ -55,7 +55,7 @@ class Op:
         """The inputs by parameter name, for messages: `x f32[batch,64], weight f32[8,32]`."""
         names = [p.name for p in self.signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
         names += [f"input {i}" for i in range(len(names), len(types))]
-        return ", ".join(f"{name} {t}" for name, t in zip(names, types) if t is not None)
+        return ", ".join(f"{name} {t}" for name, t in zip(names, types, strict=False) if t is not None)
 
     def infer(self, types: Sequence[Type | None], attrs: Mapping[str, Any]) -> Type:
         """The output's type. Raises `OpError`."""
@@ -117,7 +117,9 @@ def need_float(**types: Type | None) -> None:
 def need_rank(rank: int, **types: Type | None) -> None:
     """Every type given (an absent input is `None`) has `rank` dimensions."""
     for name, t in types.items():
-        need(t is None or len(t.shape) == rank, f"{name} has {len(t.shape) if t else 0} dimensions; it must have {rank}")
+        need(
+            t is None or len(t.shape) == rank, f"{name} has {len(t.shape) if t else 0} dimensions; it must have {rank}"
+        )
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -130,7 +132,7 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     """The common shape by NumPy's rule: aligned at the right, a dimension of 1 repeats."""
     rank = max(len(a), len(b))
     out = []
-    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b):
+    for x, y in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
         need(x == y or x == 1 or y == 1, f"{show(a)} and {show(b)} do not broadcast: {x} against {y}")
         out.append(y if x == 1 else x)
     return tuple(out)

@@ -34,7 +34,9 @@ def test_AnOptionalInputMayBeAbsent() -> None:
         ([X], {"count": 1}, "missing"),
     ],
 )
-def test_RefusesInputsAndAttributesThatTheSignatureDoesNotAllow(inputs: list[Type | None], attrs: dict[str, object], reason: str) -> None:
+def test_RefusesInputsAndAttributesThatTheSignatureDoesNotAllow(
+    inputs: list[Type | None], attrs: dict[str, object], reason: str
+) -> None:
     with pytest.raises(OpError, match=reason):
         example().infer(inputs, attrs)
 

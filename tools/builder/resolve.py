@@ -1,12 +1,13 @@
-"""Which family builds a checkpoint, decided by data: each family's `family.json` is read, only the chosen one's code imported.
+"""Which family builds a checkpoint, decided by data: each family's `family.json` is read, only the chosen one's code
+imported.
 
     families = index([Path("families")])
     family = resolve(checkpoint.config, families)
     graphs = family.record(checkpoint)           # {"decoder": Graph}
 
-`family.json` states `name`, `source` (the Python file beside it), the `architectures` and `model_types` of config.json that
-it builds, and for each task the modules that fulfil it, which are functions of the source: `f(g, config, weights)`.
-The source may also define `PREFIXES` and `UNNEEDED` (see `tools.builder.weights`).
+`family.json` states `name`, `source` (the Python file beside it), the `architectures` and `model_types` of
+config.json that it builds, and for each task the modules that fulfil it, which are functions of the source: `f(g,
+config, weights)`. The source may also define `PREFIXES` and `UNNEEDED` (see `tools.builder.weights`).
 """
 
 from __future__ import annotations
@@ -115,7 +116,9 @@ def resolve(raw: Mapping[str, Any], families: Sequence[Family]) -> Family:
     Raises `FamilyError` with near misses and everything that is supported.
     """
     architectures, model_type = raw.get("architectures"), raw.get("model_type")
-    if architectures is not None and not (isinstance(architectures, list) and all(isinstance(a, str) for a in architectures)):
+    if architectures is not None and not (
+        isinstance(architectures, list) and all(isinstance(a, str) for a in architectures)
+    ):
         raise FamilyError(f"config.json: architectures is {architectures!r}; it must be a list of names")
     if architectures:
         for name in architectures:

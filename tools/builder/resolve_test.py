@@ -11,7 +11,7 @@ from tools.builder.resolve import Family, FamilyError, index, resolve
 from tools.builder.testing.safetensors_files import checkpoint_folder, zeros
 from tools.builder.weights import WeightError
 
-SOURCE = '''
+SOURCE = """
 from dataclasses import dataclass
 from tools.builder import ops
 
@@ -24,7 +24,7 @@ class Config:
 
 def encoder(g, c, w):
     g.output("y", ops.linear(g.input("x", "f32", ("batch", c.size)), w["w"]))
-'''
+"""
 
 
 def family(root: Path, name: str, /, **changes: Any) -> Path:
@@ -65,7 +65,9 @@ def test_TheModelTypeDoesNotOverruleAnUnknownArchitecture(families: list[Family]
 
 
 def test_AnUnsupportedOneListsNearMissesAndAllThatIsSupported(families: list[Family]) -> None:
-    with pytest.raises(FamilyError, match=r"Alfa.*Near misses: alpha\. Supported: alpha, beta|Near misses: AlphaForCausalLM"):
+    with pytest.raises(
+        FamilyError, match=r"Alfa.*Near misses: alpha\. Supported: alpha, beta|Near misses: AlphaForCausalLM"
+    ):
         resolve({"architectures": ["AlfaForCausalLM"]}, families)
     with pytest.raises(FamilyError, match=r"model_type alph. Near misses: alpha. Supported: alpha, beta."):
         resolve({"model_type": "alph"}, families)
@@ -86,14 +88,18 @@ def test_ArchitecturesMustBeAList(families: list[Family]) -> None:
 
 
 def test_OnlyTheChosenFamilyIsImported(families: list[Family], tmp_path: Path) -> None:
-    checkpoint = Checkpoint.open(checkpoint_folder(tmp_path / "ck", {"model_type": "alpha"}, zeros(w=(2, 4), a__extra=(1,))))
+    checkpoint = Checkpoint.open(
+        checkpoint_folder(tmp_path / "ck", {"model_type": "alpha"}, zeros(w=(2, 4), a__extra=(1,)))
+    )
     graphs = resolve(checkpoint.config, families).record(checkpoint)
     assert list(graphs) == ["encoder"] and graphs["encoder"].outputs[0].value.shape[-1] == 2
     assert "mconnect_family_beta" not in sys.modules
 
 
 def test_RecordingAccountsForEveryTensor(families: list[Family], tmp_path: Path) -> None:
-    checkpoint = Checkpoint.open(checkpoint_folder(tmp_path / "ck", {"model_type": "alpha"}, zeros(model__w=(2, 4), b=(1,))))
+    checkpoint = Checkpoint.open(
+        checkpoint_folder(tmp_path / "ck", {"model_type": "alpha"}, zeros(model__w=(2, 4), b=(1,)))
+    )
     with pytest.raises(WeightError, match="1 tensors of .* not used: b"):
         families[0].record(checkpoint)
 
@@ -110,7 +116,9 @@ def test_AnUnknownTaskListsTheTasks(families: list[Family], tmp_path: Path) -> N
         families[0].record(checkpoint, "other")
 
 
-@pytest.mark.parametrize("claim", [{"architectures": ["AlphaForCausalLM"]}, {"model_types": ["alpha"]}, {"name": "alpha"}])
+@pytest.mark.parametrize(
+    "claim", [{"architectures": ["AlphaForCausalLM"]}, {"model_types": ["alpha"]}, {"name": "alpha"}]
+)
 def test_TwoFamiliesForOneNameAreAnError(tmp_path: Path, claim: dict[str, Any]) -> None:
     family(tmp_path / "ours", "alpha")
     family(tmp_path / "theirs", "gamma", **claim)

@@ -1,7 +1,7 @@
 """The table of rotary position embedding, and the dialects in which config.json states its parameters.
 
-Old files: `rope_theta` beside `rope_scaling`, which is null or an object with `type` or `rope_type`. New files: one object
-`rope_parameters` with `rope_type` and `rope_theta` inside.
+Old files: `rope_theta` beside `rope_scaling`, which is null or an object with `type` or `rope_type`. New files: one
+object `rope_parameters` with `rope_type` and `rope_theta` inside.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,8 @@ import numpy.typing as npt
 from tools.builder.config import ConfigError, number
 from tools.builder.graph import Graph, Value
 
-F32, F64 = npt.NDArray[np.float32], npt.NDArray[np.float64]
+F32: TypeAlias = npt.NDArray[np.float32]
+F64: TypeAlias = npt.NDArray[np.float64]
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "default": (),
     "linear": ("factor",),
@@ -28,8 +29,9 @@ _COMMON = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
 
 @dataclass(frozen=True)
 class Rope:
-    """Frequencies theta^(-2i/d), scaled by `kind`: `default` (Su et al., 2021), `linear` (all divided by `factor`; Chen et
-    al., 2023), or `llama3` (wavelengths beyond the original context divided, a smooth passage between; Llama 3.1)."""
+    """Frequencies theta^(-2i/d), scaled by `kind`: `default` (Su et al., 2021), `linear` (all divided by `factor`;
+    Chen et al., 2023), or `llama3` (wavelengths beyond the original context divided, a smooth passage between; Llama
+    3.1)."""
 
     theta: float = 10000.0
     kind: str = "default"
@@ -47,10 +49,13 @@ class Rope:
                 raise ConfigError(f"config.json: {name} is {value!r}; it must be an object or null")
         if len(given) == 2 and given["rope_scaling"] != given["rope_parameters"]:
             raise ConfigError("config.json: rope_scaling and rope_parameters are both given and differ")
-        where, fields = next(iter(given.items()), ("rope_parameters", {}))
+        nothing: tuple[str, dict[str, Any]] = ("rope_parameters", {})
+        where, fields = next(iter(given.items()), nothing)
         kinds = {name: fields[name] for name in ("rope_type", "type") if name in fields}
         if len({repr(kind) for kind in kinds.values()}) > 1:
-            raise ConfigError(f"config.json: {where}.rope_type is {kinds['rope_type']!r} and {where}.type {kinds['type']!r}")
+            raise ConfigError(
+                f"config.json: {where}.rope_type is {kinds['rope_type']!r} and {where}.type {kinds['type']!r}"
+            )
         kind = next(iter(kinds.values()), "default")
         if not isinstance(kind, str) or kind not in _FIELDS:
             raise ConfigError(f"config.json: {where}.rope_type is {kind!r}; supported are {', '.join(_FIELDS)}")
@@ -64,7 +69,9 @@ class Rope:
         values = {name: _field(config, fields, where, name) for name in _FIELDS[kind]}
         rope = Rope(10000.0 if theta is None else number("rope_theta", theta, least=0, above=True), kind, **values)
         if kind == "llama3" and rope.high_freq_factor <= rope.low_freq_factor:
-            raise ConfigError(f"config.json: {where}.high_freq_factor must exceed low_freq_factor ({rope.low_freq_factor})")
+            raise ConfigError(
+                f"config.json: {where}.high_freq_factor must exceed low_freq_factor ({rope.low_freq_factor})"
+            )
         return rope
 
     def frequencies(self, head_dim: int) -> F32:
@@ -105,7 +112,8 @@ def _field(config: Mapping[str, Any], fields: Mapping[str, Any], where: str, nam
 def _cos_sin(angles: F64) -> tuple[F64, F64]:
     """cos and sin of angles of up to 2^24 radians, with errors below 1e-15.
 
-    Only sums and products, so that the bytes are equal on every CPU: numpy picks other code for its own cos and sin by CPU.
+    Only sums and products, so that the bytes are equal on every CPU: numpy picks other code for its own cos and sin
+    by CPU.
     """
     quarter = np.rint(angles * (2 / math.pi))
     # Cody and Waite's reduction: pi/2 in three parts, the first two of 27 bits, so that their products are exact.

@@ -19,7 +19,10 @@ LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "origi
         ({"rope_theta": None, "rope_scaling": None}, Rope()),
         ({"rope_theta": 5e5, "rope_scaling": None, "rope_parameters": None}, Rope(5e5)),
         ({"rope_theta": 2.0, "rope_scaling": {"type": "linear", "factor": 4}}, Rope(2.0, "linear", 4.0)),
-        ({"rope_theta": 2.0, "rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4}}, Rope(2.0, "linear", 4.0)),
+        (
+            {"rope_theta": 2.0, "rope_scaling": {"rope_type": "linear", "type": "linear", "factor": 4}},
+            Rope(2.0, "linear", 4.0),
+        ),
         ({"rope_parameters": {"rope_type": "default", "rope_theta": 3.0}}, Rope(3.0)),
         ({"rope_parameters": {"rope_theta": 3.0}}, Rope(3.0)),
         ({"rope_theta": 9.0, "rope_parameters": {"rope_type": "default", "rope_theta": 3.0}}, Rope(3.0)),
@@ -40,17 +43,26 @@ def test_TheOriginalContextDefaultsToTheWholeOne() -> None:
 @pytest.mark.parametrize(
     "raw, reason",
     [
-        ({"rope_scaling": {"type": "yarn", "factor": 4}}, "rope_scaling.rope_type is 'yarn'; supported are default, linear, llama3"),
+        (
+            {"rope_scaling": {"type": "yarn", "factor": 4}},
+            "rope_scaling.rope_type is 'yarn'; supported are default, linear, llama3",
+        ),
         ({"rope_scaling": {"type": ["linear"]}}, "rope_scaling.rope_type"),
         ({"rope_scaling": "linear"}, "rope_scaling is 'linear'; it must be an object"),
         ({"rope_scaling": {"type": "linear"}}, "rope_scaling.factor is None"),
         ({"rope_scaling": {"type": "linear", "factor": 0}}, "rope_scaling.factor is 0"),
         ({"rope_scaling": {"type": "linear", "factor": float("nan")}}, "rope_scaling.factor is nan"),
-        ({"rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2}}, "rope_type is 'default' and .*type 'linear'"),
+        (
+            {"rope_scaling": {"type": "linear", "rope_type": "default", "factor": 2}},
+            "rope_type is 'default' and .*type 'linear'",
+        ),
         ({"rope_scaling": {"type": "default", "mrope_section": [1]}}, "rope_scaling.mrope_section has no meaning"),
         ({"rope_parameters": {"full_attention": {"rope_theta": 1}}}, "rope_parameters.full_attention"),
         ({"rope_parameters": {"rope_theta": -1}}, "rope_theta is -1"),
-        ({"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_theta": 2}}, "both given and differ"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_theta": 2}},
+            "both given and differ",
+        ),
         ({"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5"),
         ({"rope_parameters": {"partial_rotary_factor": 0.25}}, "partial_rotary_factor is 0.25"),
         ({"rope_scaling": {"rope_type": "llama3", **LLAMA3, "high_freq_factor": 1}}, "high_freq_factor must exceed"),
@@ -78,7 +90,9 @@ def test_Llama3KeepsFastSlowsSlowAndPassesBetween() -> None:
 
 
 def test_CosAndSinAreExactToTheLastBitsOfF64() -> None:
-    angles = np.concatenate([np.linspace(0, 20, 4001), np.linspace(0, 2.0**24, 4001), np.arange(0, 100) * (math.pi / 2)])
+    angles = np.concatenate(
+        [np.linspace(0, 20, 4001), np.linspace(0, 2.0**24, 4001), np.arange(0, 100) * (math.pi / 2)]
+    )
     cos, sin = _cos_sin(angles)
     assert np.abs(cos - [math.cos(a) for a in angles]).max() < 1e-15
     assert np.abs(sin - [math.sin(a) for a in angles]).max() < 1e-15

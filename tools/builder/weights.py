@@ -3,7 +3,8 @@
     layer = w[f"model.layers.{i}"]                       # a scope
     x = ops.linear(x, layer["self_attn.q_proj.weight"])  # a tensor, recorded in the graph when an op takes it
 
-Every tensor of the checkpoint must be used by some module or declared unneeded by the family: `Ledger.check` lists the rest.
+Every tensor of the checkpoint must be used by some module or declared unneeded by the family: `Ledger.check` lists
+the rest.
 """
 
 from __future__ import annotations
@@ -45,21 +46,25 @@ class Ledger:
             near = difflib.get_close_matches(name, free, 3, 0.5)
             hint = f"; the nearest that is not used yet: {', '.join(near)}" if near else ""
             raise WeightError(
-                f"{self.checkpoint.folder} has no tensor {name} ({len(self.checkpoint.tensors)} tensors, {len(free)} not used){hint}"
+                f"{self.checkpoint.folder} has no tensor {name} "
+                f"({len(self.checkpoint.tensors)} tensors, {len(free)} not used){hint}"
             )
         if self.checkpoint.tensors[full].dtype not in FLOATS:
-            raise WeightError(f"tensor {full} is {self.checkpoint.tensors[full].dtype}; a weight is one of {', '.join(FLOATS)}")
+            raise WeightError(
+                f"tensor {full} is {self.checkpoint.tensors[full].dtype}; a weight is one of {', '.join(FLOATS)}"
+            )
         self.used.add(full)
         return full
 
     def check(self, unneeded: Sequence[str] = ()) -> None:
-        """Raises `WeightError` listing the tensors that are neither used nor match a pattern (`fnmatch`) of `unneeded`."""
+        """Raises `WeightError` listing the tensors not used that match no `fnmatch` pattern of `unneeded`."""
         rest = sorted(n for n in set(self.checkpoint.tensors) - self.used if not _matches(n, unneeded))
         if rest:
             more = f" and {len(rest) - 20} more" if len(rest) > 20 else ""
             raise WeightError(
                 f"{len(rest)} tensors of {self.checkpoint.folder} are not used: {', '.join(rest[:20])}{more}. "
-                f"The checkpoint is of another architecture than its config.json says, or the family must declare them unneeded"
+                f"The checkpoint is of another architecture than its config.json says, "
+                f"or the family must declare them unneeded"
             )
 
 
@@ -82,7 +87,7 @@ class Weights:
         return self._graph.weight(name, self._ledger.checkpoint.tensors[name].shape)
 
     def tied(self, embedding: str, head: str, stated: bool | None) -> tuple[Weights, Weights]:
-        """The input embedding and the output head, which may be one tensor. `stated` is config.json's word (`None`: silent).
+        """The input embedding and the output head, which may be one tensor. `stated` is config.json's word, or `None`.
 
         The tensors decide, as in the reference library: where both exist and differ they stay apart whatever is stated;
         where both are equal, or one is absent, they are one. Absent although stated to be apart is an error.
@@ -97,7 +102,9 @@ class Weights:
             return self[embedding], self[embedding]
         if stated is False or not (first or second):
             lost = ", ".join(self[name]._path for name, full in found.items() if not full)
-            raise WeightError(f"{checkpoint.folder} has no tensor {lost}, and tie_word_embeddings is {stated} in config.json")
+            raise WeightError(
+                f"{checkpoint.folder} has no tensor {lost}, and tie_word_embeddings is {stated} in config.json"
+            )
         one = self[embedding if first else head]
         return one, one
 

@@ -87,7 +87,9 @@ def test_WhereOneIsAbsentTheyAreOne(tmp_path: Path, present: str, stated: bool |
     ledger.check()
 
 
-@pytest.mark.parametrize("tensors, stated, lost", [({EMBED: ONE}, False, "head.weight"), ({"x": ONE}, True, "embed.weight, head.weight")])
+@pytest.mark.parametrize(
+    "tensors, stated, lost", [({EMBED: ONE}, False, "head.weight"), ({"x": ONE}, True, "embed.weight, head.weight")]
+)
 def test_AbsentThoughStatedApartIsAnError(tmp_path: Path, tensors: dict[str, Array], stated: bool, lost: str) -> None:
     _, _, w = opened(tmp_path, tensors)
     with pytest.raises(WeightError, match=f"has no tensor {lost}, and tie_word_embeddings is {stated}"):

@@ -42,7 +42,7 @@ class InputError(ValueError):
 
 @dataclass
 class Caches:
-    """The key/value state of one sequence batch: keys and values f32 [batch, heads, past, head_dim] by cache and layer."""
+    """The key/value state of one batch: keys and values f32 [batch, heads, past, head_dim] by cache and layer."""
 
     layers: dict[tuple[str, int], tuple[Tensor, Tensor]] = field(default_factory=dict)
 
@@ -60,9 +60,9 @@ def run(
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Computes the graph's outputs by name, and the values whose ids are in `keep`.
 
-    `weights` gives every weight of the graph by name, in any float dtype (computed in f32), `constant.*` included; those that
-    the graph itself still holds may be left out. `caches` carries the state from call to call; without it the caches start
-    empty. Raises `InputError` naming the input, what the graph declares and what was given.
+    `weights` gives every weight of the graph by name, in any float dtype (computed in f32), `constant.*` included;
+    those that the graph itself still holds may be left out. `caches` carries the state from call to call; without it
+    the caches start empty. Raises `InputError` naming the input, what the graph declares and what was given.
     """
     given = {**graph.constants, **weights}
     values: dict[str, Tensor] = {}
@@ -99,10 +99,12 @@ def _bind(graph: Graph, inputs: Mapping[str, Array], values: dict[str, Tensor], 
         shape = port.value.shape
         if tensor.dtype != want or tensor.dim() != len(shape):
             raise InputError(f"input {port.name} is {port.value.type}; given is {tensor.dtype} {list(tensor.shape)}")
-        for declared, size in zip(shape, tensor.shape):
+        for declared, size in zip(shape, tensor.shape, strict=True):
             bound = sizes.setdefault(str(declared), size) if not isinstance(declared, int) else declared
             if bound != size:
-                raise InputError(f"input {port.name} is {port.value.type}; given is {list(tensor.shape)}, {declared} = {bound}")
+                raise InputError(
+                    f"input {port.name} is {port.value.type}; given is {list(tensor.shape)}, {declared} = {bound}"
+                )
         values[port.value.id] = tensor
 
 

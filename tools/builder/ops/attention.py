@@ -1,8 +1,8 @@
 """Attention and rotary position embedding.
 
-Queries are f32 [batch, heads, tokens, head_dim]; keys and values f32 [batch, kv_heads, keys, head_dim], where `heads` is a
-multiple of `kv_heads` and query head h reads key head h // (heads / kv_heads) (grouped-query attention, Ainslie et al., 2023).
-A query that may see no key at all gets finite values without meaning.
+Queries are f32 [batch, heads, tokens, head_dim]; keys and values f32 [batch, kv_heads, keys, head_dim], where `heads`
+is a multiple of `kv_heads` and query head h reads key head h // (heads / kv_heads) (grouped-query attention, Ainslie
+et al., 2023). A query that may see no key at all gets finite values without meaning.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _rope(x: Type, position_ids: Type, cos: Type, sin: Type) -> Type:
     need_rank(4, x=x)
     need_rank(2, cos=cos)
     need(cos.shape == sin.shape, f"cos {show(cos.shape)} and sin {show(sin.shape)} differ")
-    need(2 * cos.shape[1] == x.shape[3], f"the table rotates {2 * cos.shape[1]} of {x.shape[3]} dimensions; all must be")
+    need(
+        2 * cos.shape[1] == x.shape[3], f"the table rotates {2 * cos.shape[1]} of {x.shape[3]} dimensions; all must be"
+    )
     want = Type("i64", (x.shape[0], x.shape[2]))
     need(position_ids == want, f"position_ids is {position_ids}; it must be {want}")
     return x
@@ -87,8 +89,9 @@ def cached_attention(
 def rope(x: Value, position_ids: Value, table: tuple[Value, Value]) -> Value:
     """Rotary position embedding (Su et al., 2021), half-split: dimension i turns with dimension i + head_dim / 2.
 
-    `x` f32 [batch, heads, tokens, head_dim]; `position_ids` i64 [batch, tokens] picks rows of the `table` (cos, sin), each f32
-    [positions, head_dim / 2]; see `rope.table`. With x1, x2 the halves of a head: (x1·cos - x2·sin, x2·cos + x1·sin).
+    `x` f32 [batch, heads, tokens, head_dim]; `position_ids` i64 [batch, tokens] picks rows of the `table` (cos, sin),
+    each f32 [positions, head_dim / 2]; see `rope.table`. With x1, x2 the halves of a head: (x1·cos - x2·sin, x2·cos +
+    x1·sin).
     """
     cos, sin = table
     return x.graph.record("rope", [x, position_ids, cos, sin])

@@ -65,7 +65,7 @@ def div(a: Value, b: Operand) -> Value:
 
 
 def gelu(x: Value, approximate: str = "none") -> Value:
-    """Gaussian error linear unit, x·Φ(x) (Hendrycks and Gimpel, 2016): by erf ("none"), or the paper's "tanh" formula."""
+    """x·Φ(x), the Gaussian error linear unit (Hendrycks and Gimpel, 2016): by erf ("none") or their "tanh" formula."""
     return x.graph.record("gelu", [x], approximate=approximate)
 
 

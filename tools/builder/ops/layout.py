@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tools.builder import dims
-from tools.builder.dims import DimLike, Dimension
+from tools.builder.dims import Dimension, DimLike
 from tools.builder.graph import Value
 from tools.builder.op_rules import Type, axis_of, need, read_shape, rule, show
 
@@ -32,7 +32,9 @@ def _slice(x: Type, *, axis: int, start: int, stop: int) -> Type:
     axis = axis_of(axis, len(x.shape))
     size = x.shape[axis]
     need(isinstance(size, int), f"axis {axis} has the symbolic size {size}; only axes of a known size can be sliced")
-    need(isinstance(size, int) and 0 <= start < stop <= size, f"[{start}:{stop}] lies outside axis {axis} of size {size}")
+    need(
+        isinstance(size, int) and 0 <= start < stop <= size, f"[{start}:{stop}] lies outside axis {axis} of size {size}"
+    )
     return Type(x.dtype, x.shape[:axis] + (stop - start,) + x.shape[axis + 1 :])
 
 
@@ -45,7 +47,7 @@ def _concat(*xs: Type, axis: int) -> Type:
     for x in xs:
         need(x.dtype == first.dtype, f"inputs are {first.dtype} and {x.dtype}")
         same = len(x.shape) == len(first.shape) and all(
-            a == b for i, (a, b) in enumerate(zip(x.shape, first.shape)) if i != axis
+            a == b for i, (a, b) in enumerate(zip(x.shape, first.shape, strict=True)) if i != axis
         )
         need(same, f"{show(first.shape)} and {show(x.shape)} differ outside axis {axis}")
         total = x.shape[axis] + total
@@ -67,7 +69,7 @@ def _positions(x: Type) -> Type:
 
 
 def reshape(x: Value, shape: Sequence[DimLike]) -> Value:
-    """The same elements in row-major order under another shape; at most one symbolic dimension may move to another axis."""
+    """The same elements in row-major order under another shape; at most one symbolic dimension may change its axis."""
     return x.graph.record("reshape", [x], shape=[d if isinstance(d, int) else str(d) for d in shape])
 
 

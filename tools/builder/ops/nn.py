@@ -22,14 +22,20 @@ def _linear(x: Type, weight: Type, bias: Type | None = None, *, weight_layout: s
     size_out, size_in = weight.shape if weight_layout == "out_in" else weight.shape[::-1]
     need(len(x.shape) >= 1, "x is a scalar")
     need(x.shape[-1] == size_in, f"the last dimension of x is {x.shape[-1]} and the weight takes {size_in}")
-    need(bias is None or bias.shape == (size_out,), f"the weight gives {size_out} and bias is {show(bias.shape if bias else ())}")
+    need(
+        bias is None or bias.shape == (size_out,),
+        f"the weight gives {size_out} and bias is {show(bias.shape if bias else ())}",
+    )
     return Type("f32", x.shape[:-1] + (size_out,))
 
 
 @rule("matmul")
 def _matmul(a: Type, b: Type, *, transpose_b: bool) -> Type:
     need_float(a=a, b=b)
-    need(len(a.shape) >= 2 and len(b.shape) >= 2, f"{show(a.shape)} and {show(b.shape)}: both need two dimensions or more")
+    need(
+        len(a.shape) >= 2 and len(b.shape) >= 2,
+        f"{show(a.shape)} and {show(b.shape)}: both need two dimensions or more",
+    )
     inner, columns = (b.shape[-1], b.shape[-2]) if transpose_b else (b.shape[-2], b.shape[-1])
     need(a.shape[-1] == inner, f"the inner dimensions differ: {a.shape[-1]} and {inner}")
     return Type("f32", broadcast(a.shape[:-2], b.shape[:-2]) + (a.shape[-2], columns))
@@ -65,19 +71,19 @@ def embedding(ids: Value, weight: Operand) -> Value:
 def linear(x: Value, weight: Operand, bias: Operand | None = None, *, weight_layout: str = "out_in") -> Value:
     """x·Wᵀ + b over the last axis of `x`: [..., in] to [..., out].
 
-    `weight` is as the checkpoint stores it: [out, in] for `"out_in"` (torch's Linear), [in, out] for `"in_out"` (GPT-2's
-    Conv1D). `bias` is [out] or absent.
+    `weight` is as the checkpoint stores it: [out, in] for `"out_in"` (torch's Linear), [in, out] for `"in_out"`
+    (GPT-2's Conv1D). `bias` is [out] or absent.
     """
     return x.graph.record("linear", [x, weight, bias], weight_layout=weight_layout)
 
 
 def matmul(a: Value, b: Value, *, transpose_b: bool = False) -> Value:
-    """Matrix product over the last two axes; leading axes broadcast. `transpose_b` swaps the last two axes of `b` first."""
+    """Matrix product over the last two axes, leading axes broadcast; `transpose_b` swaps the last two of `b` first."""
     return a.graph.record("matmul", [a, b], transpose_b=transpose_b)
 
 
 def layer_norm(x: Value, weight: Operand, bias: Operand | None = None, *, eps: float) -> Value:
-    """(x - mean) / sqrt(variance + eps) · weight + bias over the last axis (Ba, Kiros and Hinton, 2016); biased variance."""
+    """(x - mean) / sqrt(variance + eps) · weight + bias over the last axis, biased variance (Ba et al., 2016)."""
     return x.graph.record("layer_norm", [x, weight, bias], eps=eps)
 
 

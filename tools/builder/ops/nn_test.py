@@ -83,7 +83,9 @@ def test_RmsNormDividesByTheRootMeanSquare() -> None:
 def test_SoftmaxSumsToOne(axis: int) -> None:
     x = noise(3, 4) * 50
     e = np.exp(x - x.max(axis, keepdims=True))
-    np.testing.assert_allclose(compute(lambda x: ops.softmax(x, axis), {"x": x}, {}), e / e.sum(axis, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(
+        compute(lambda x: ops.softmax(x, axis), {"x": x}, {}), e / e.sum(axis, keepdims=True), atol=1e-6
+    )
 
 
 def shaped(g: Graph, *shapes: tuple[int, ...]) -> list[Any]:
@@ -99,7 +101,11 @@ def shaped(g: Graph, *shapes: tuple[int, ...]) -> list[Any]:
         (ops.linear, [(), (3, 4)], "x is a scalar"),
         (lambda x, w: ops.linear(x, w, weight_layout="oi"), [(2, 4), (3, 4)], "weight_layout is 'oi'"),
         (ops.matmul, [(4,), (4, 2)], "both need two dimensions"),
-        (lambda x, w: ops.layer_norm(x, w, eps=1e-5), [(2, 4), (3,)], r"weight is \[3\] and the last dimension of x is 4"),
+        (
+            lambda x, w: ops.layer_norm(x, w, eps=1e-5),
+            [(2, 4), (3,)],
+            r"weight is \[3\] and the last dimension of x is 4",
+        ),
         (lambda x, w, b: ops.layer_norm(x, w, b, eps=1e-5), [(2, 4), (4,), (1,)], "bias and weight differ"),
         (lambda x, w: ops.rms_norm(x, w, eps=0.0), [(2, 4), (4,)], "eps is 0.0; it must be positive"),
         (lambda x: ops.softmax(x, 2), [(2, 4)], "axis 2 lies outside the 2 dimensions"),

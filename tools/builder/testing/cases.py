@@ -5,6 +5,7 @@ Each case yields (name, error): the maximal absolute difference from the referen
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -27,7 +28,7 @@ def error(got: Array, want: Array) -> float:
 
 
 def encoder_cases(subject: Subject, oracle: Oracle, vocab: int, limit: int) -> Iterator[Case]:
-    """One text, texts of unequal length in one padded batch, and a text as long as the model's positions reach."""
+    """A batch, texts of unequal length in one padded batch, and a text as long as the model's positions reach."""
 
     def run(ids: Ids, mask: Ids, types: Ids) -> Array:
         inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
@@ -85,7 +86,7 @@ def decoder_cases(subject: Subject, oracle: Oracle, vocab: int) -> Iterator[Case
 
     def chunks(*cuts: int) -> Array:
         run, edges = DecoderRun(subject, flat), [0, *cuts, ids.shape[1]]
-        return np.concatenate([run.step(ids[:, a:b]) for a, b in zip(edges, edges[1:])], 1)
+        return np.concatenate([run.step(ids[:, a:b]) for a, b in itertools.pairwise(edges)], 1)
 
     yield "prefill", error(chunks(), want)
     yield "prefill and decode", error(chunks(*range(17, 23)), want)
@@ -97,7 +98,9 @@ def decoder_cases(subject: Subject, oracle: Oracle, vocab: int) -> Iterator[Case
         padded[row, 23 - n :] = ids[row, :n]
     more = random_ids(4, (3, 4), vocab)
     run = DecoderRun(subject, [23 - n for n in lengths])
-    got = np.concatenate([run.step(padded[:, :20]), run.step(padded[:, 20:])] + [run.step(more[:, i : i + 1]) for i in range(4)], 1)
+    got = np.concatenate(
+        [run.step(padded[:, :20]), run.step(padded[:, 20:])] + [run.step(more[:, i : i + 1]) for i in range(4)], 1
+    )
     worst = 0.0
     for row, n in enumerate(lengths):
         single = np.concatenate([ids[row : row + 1, :n], more[row : row + 1]], 1)

@@ -2,8 +2,8 @@
 
     parity --family families/qwen3/family.json --checkpoint <folder>
 
-Prints the maximal absolute error of each case; fails above 1e-4, or where greedy text of 64 tokens differs. This is the body of
-every family's `:parity_test`.
+Prints the maximal absolute error of each case; fails above 1e-4, or where greedy text of 64 tokens differs. This is
+the body of every family's `:parity_test`.
 """
 
 from __future__ import annotations
@@ -61,21 +61,23 @@ def _check_greedy(where: str, subject: Subject, oracle: Oracle, folder: Path) ->
         ids = tokenizer.encode(prompt).ids
         got = cases.greedy(subject, ids, NEW_TOKENS)
         want = oracle.greedy(np.array([ids], np.int64), NEW_TOKENS)
-        same = sum(a == b for a, b in zip(got, want))
+        same = sum(a == b for a, b in zip(got, want, strict=True))
         good &= got == want
-        text = tokenizer.decode(got)
-        print(f"{'ok  ' if got == want else 'FAIL'} {where}: greedy text: {same} of {NEW_TOKENS} tokens equal: {prompt!r} -> {text!r}")
+        verdict = f"{'ok  ' if got == want else 'FAIL'} {where}: greedy text: {same} of {NEW_TOKENS} tokens equal"
+        print(f"{verdict}: {prompt!r} -> {tokenizer.decode(got)!r}")
     return good
 
 
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 all cases held, 1 some did not."""
     assert __doc__
-    parser = argparse.ArgumentParser("parity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "parity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", type=Path, required=True, help="the family's family.json")
     parser.add_argument("--checkpoint", type=Path, required=True, help="a folder with config.json and safetensors")
     args = parser.parse_args(argv)
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     return 0 if check(Family.open(args.family), args.checkpoint) else 1
 
 

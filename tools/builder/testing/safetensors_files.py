@@ -12,16 +12,18 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[Any]
-NAMES = {
-    "float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32", "bool": "BOOL",
-}  # fmt: skip
+NAMES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64"}
 
 
 def header_of(tensors: Mapping[str, Array]) -> dict[str, Any]:
     """The header of tensors that follow each other in order."""
     header, end = {}, 0
     for name, array in tensors.items():
-        entry = {"dtype": NAMES[array.dtype.name], "shape": list(array.shape), "data_offsets": [end, end + array.nbytes]}
+        entry = {
+            "dtype": NAMES[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [end, end + array.nbytes],
+        }
         header[name], end = entry, end + array.nbytes
     return header
 

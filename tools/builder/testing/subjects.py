@@ -77,7 +77,8 @@ class Oracle:
 
     def greedy(self, ids: Ids, count: int) -> list[int]:
         """The continuation of one sequence by `count` tokens, each the likeliest; nothing stops it earlier."""
-        config = transformers.GenerationConfig(do_sample=False, max_new_tokens=count, eos_token_id=None, pad_token_id=0)
+        settings = {"do_sample": False, "max_new_tokens": count, "eos_token_id": None, "pad_token_id": 0}
+        config = transformers.GenerationConfig(**settings)  # type: ignore[no-untyped-call]
         # from_pretrained put the checkpoint's defaults here, and generate fills what `config` leaves open from them.
         self.model.generation_config = config
         out = self.model.generate(torch.from_numpy(ids), attention_mask=torch.ones(ids.shape, dtype=torch.int64))

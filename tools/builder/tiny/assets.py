@@ -1,4 +1,4 @@
-"""The files around the weights of a tiny checkpoint: tokenizer, chat template, generation defaults, sentence-transformers'."""
+"""The files around a tiny checkpoint's weights: tokenizer, chat template, generation and pooling settings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ROLES: dict[str, tuple[str | None, list[str], str, str | None]] = {
 
 
 def make(tokenizer: str, config: dict[str, Any], context: int) -> dict[str, Any]:
-    """The JSON files by path. `config` supplies `vocab_size` and `hidden_size`; `context` is the length limit in tokens."""
+    """The JSON files by path. `config` supplies `vocab_size` and `hidden_size`; `context` is the limit in tokens."""
     if tokenizer == "wordpiece":
         return _embedding(config, context)
     body = byte_bpe.make(tokenizer, config["vocab_size"], TEXT)
@@ -47,7 +47,7 @@ def make(tokenizer: str, config: dict[str, Any], context: int) -> dict[str, Any]
 
 def _embedding(config: dict[str, Any], context: int) -> dict[str, Any]:
     body = wordpiece.make(config["vocab_size"], TEXT)
-    roles = zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), wordpiece.SPECIAL)
+    roles = zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), wordpiece.SPECIAL, strict=True)
     modules = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
     return {
         "tokenizer.json": body,

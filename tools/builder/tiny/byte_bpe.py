@@ -1,11 +1,13 @@
-"""A small byte-level BPE tokenizer (Sennrich et al., 2016; Radford et al., 2019) as `tokenizer.json`, in three dialects.
+"""A small byte-level BPE tokenizer (Sennrich et al., 2016; Radford et al., 2019) as `tokenizer.json`, in three
+dialects.
 
-`gpt2`: GPT-2's own splitting. `qwen2`: NFC, digits one by one. `llama3`: digits in threes, words looked up whole before merges,
-a begin-of-text token before every text.
+`gpt2`: GPT-2's own splitting. `qwen2`: NFC, digits one by one. `llama3`: digits in threes, words looked up whole
+before merges, a begin-of-text token before every text.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from typing import Any
@@ -26,7 +28,8 @@ _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": F
 
 
 def make(dialect: str, vocab_size: int, text: str) -> dict[str, Any]:
-    """`tokenizer.json` with at most `vocab_size` entries: 256 bytes, merges learnt from `text`, the dialect's special tokens.
+    """`tokenizer.json` with at most `vocab_size` entries: 256 bytes, merges learnt from `text`, the dialect's special
+    tokens.
 
     Raises `ValueError` where `vocab_size` has no room for bytes and special tokens.
     """
@@ -88,7 +91,7 @@ def _learn(text: str, count: int) -> list[tuple[str, str]]:
     while len(merges) < count:
         pairs: Counter[tuple[str, str]] = Counter()
         for word, n in words.items():
-            for pair in zip(word, word[1:]):
+            for pair in itertools.pairwise(word):
                 pairs[pair] += n
         fresh = {pair: n for pair, n in pairs.items() if pair[0] + pair[1] not in known}
         if not fresh:

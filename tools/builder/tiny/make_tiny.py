@@ -2,9 +2,9 @@
 
     make_tiny --family families/qwen3/family.json --config families/qwen3/tiny.json --out /tmp/tiny-qwen3
 
-`--config` is a file, or JSON text: {"tokenizer": "gpt2" | "qwen2" | "llama3" | "wordpiece", "config": {...}}, where `config`
-holds the fields of config.json; those left out keep the reference library's defaults. Tensor names and shapes are those of the
-reference library's model; values come from `tools.builder.tiny.values`.
+`--config` is a file, or JSON text: {"tokenizer": "gpt2" | "qwen2" | "llama3" | "wordpiece", "config": {...}}, where
+`config` holds the fields of config.json; those left out keep the reference library's defaults. Tensor names and
+shapes are those of the reference library's model; values come from `tools.builder.tiny.values`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ import transformers
 from tools.builder.resolve import Family, FamilyError
 from tools.builder.tiny import assets, values
 
-
 CONTEXT = ("max_position_embeddings", "n_positions")
 
 
@@ -36,8 +35,8 @@ def make_tiny(family: Family, description: dict[str, Any], out: Path) -> None:
     """Writes the checkpoint into the folder `out`. Raises `TinyError`."""
     if set(description) != {"tokenizer", "config"} or description["tokenizer"] not in assets.TOKENIZERS:
         raise TinyError(
-            f'a tiny checkpoint is described by {{"tokenizer": one of {", ".join(assets.TOKENIZERS)}, "config": {{...}}}}; '
-            f"given is {description!r}"
+            f"a tiny checkpoint is described by an object of tokenizer (one of {', '.join(assets.TOKENIZERS)}) "
+            f"and config; given is {description!r}"
         )
     raw = {"architectures": [family.architectures[0]], "model_type": family.model_types[0], **description["config"]}
     dtype = raw.setdefault("dtype", "float32")
@@ -57,7 +56,9 @@ def make_tiny(family: Family, description: dict[str, Any], out: Path) -> None:
         text = json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         (out / path).write_text(text, "utf-8")
     config = transformers.AutoConfig.for_model(**raw)
-    tensors = {name: array.astype(values.DTYPES[dtype]) for name, array in _tensors(raw["architectures"][0], config).items()}
+    tensors = {
+        name: array.astype(values.DTYPES[dtype]) for name, array in _tensors(raw["architectures"][0], config).items()
+    }
     (out / "model.safetensors").write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
 
 
@@ -85,7 +86,9 @@ def _tensors(architecture: str, config: Any) -> dict[str, np.ndarray[Any, np.dty
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 made, 2 a mistake in the arguments."""
     assert __doc__
-    parser = argparse.ArgumentParser("make_tiny", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        "make_tiny", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--family", type=Path, required=True, help="the family's family.json")
     parser.add_argument("--config", required=True, help="the description: a file or JSON text")
     parser.add_argument("--out", type=Path, required=True, help="the folder to write")

@@ -1,7 +1,7 @@
 """Values of a tiny checkpoint's tensors: the same bytes on every machine.
 
-Each tensor is uniform noise from Philox (Salmon et al., 2011), a counter-based generator, keyed by the sha256 of its name. Only
-the raw 64-bit stream is used, which numpy keeps stable, and arithmetic that IEEE 754 rounds exactly.
+Each tensor is uniform noise from Philox (Salmon et al., 2011), a counter-based generator, keyed by the sha256 of its
+name. Only the raw 64-bit stream is used, which numpy keeps stable, and arithmetic that IEEE 754 rounds exactly.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 
 def make(vocab_size: int, text: str) -> dict[str, Any]:
-    """`tokenizer.json` with at most `vocab_size` entries: special tokens, characters alone and as continuations, then words.
+    """`tokenizer.json` with at most `vocab_size` entries: special tokens, characters alone and as continuations, then
+    words.
 
     Raises `ValueError` where `vocab_size` has no room for the characters of `text`.
     """
