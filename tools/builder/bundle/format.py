@@ -97,10 +97,7 @@ def tar_header(path: str, size: int) -> bytes:
     Mode 0644, owner 0, time 0. From 8 GiB on the size is in base 256, as GNU tar and libarchive write it.
     """
     prefix, name = _split(path)
-    if size < _OCTAL_SIZE_LIMIT:
-        encoded_size = b"%011o\0" % size
-    else:
-        encoded_size = b"\x80" + size.to_bytes(11, "big")
+    encoded_size = b"%011o\0" % size if size < _OCTAL_SIZE_LIMIT else b"\x80" + size.to_bytes(11, "big")
     header = bytearray(
         name.encode().ljust(_NAME, b"\0")
         + b"0000644\0" + b"0000000\0" * 2  # mode, uid, gid

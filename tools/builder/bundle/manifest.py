@@ -5,9 +5,17 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tools.builder.bundle.format import FORMAT, MAX_MANIFEST_SIZE, MAX_MEMBER_SIZE, MAX_MEMBERS, BundleError, check_path, check_paths
+from tools.builder.bundle.format import (
+    FORMAT,
+    MAX_MANIFEST_SIZE,
+    MAX_MEMBER_SIZE,
+    MAX_MEMBERS,
+    BundleError,
+    check_path,
+    check_paths,
+)
 
-DTYPES = frozenset("bool i8 u8 i16 u16 i32 u32 i64 u64 f16 bf16 f32 f64".split())
+DTYPES = frozenset(["bool", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f16", "bf16", "f32", "f64"])
 
 _MAX_ITEMS = 4096  # of any list but the members and the checkpoint's files
 _MAX_DIMENSIONS = 64
