@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
-import openvino.opset16 as opset
 
 from tools.builder.graph import Graph, Node
 from tools.builder.lowering import reference
 from tools.builder.lowering.openvino.emitter import node_name
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.execute import EnginePrecision, compile_model
 from tools.builder.pipeline import BuildError
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import openvino as ov
-import openvino.opset16 as opset
 import pytest
 
 from tools.builder.debug import DebugError, Report, compare
 from tools.builder.graph import Graph
 from tools.builder.lowering.openvino import lower
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.ops import LOWERINGS
 from tools.builder.lowering.openvino.testing import decoder, step, weights_of
 
@@ -46,26 +45,15 @@ def test_names_the_op_that_was_made_wrong(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_error_in_the_cache_shows_in_a_later_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache forgets to reorder nothing in the first step, so one step alone would not show it."""
+    """The first cached key is hidden once there is a past, so the first step alone does not show it."""
     right = LOWERINGS["cached_attention"]
 
     def wrong(e: Any, node: Any, q: Any, k: Any, v: Any, mask: Any, beam: Any) -> ov.Node:
-        first = opset.equal(e.size(mask, 1), e.size(q, 2))  # nothing is cached yet
-        hidden = opset.select(
-            first,
-            mask,
-            opset.multiply(
-                mask,
-                opset.concat(
-                    [
-                        e.constant([[0]]),
-                        opset.slice(mask, e.constant([1]), e.constant([99]), e.constant([1]), e.constant([1])),
-                    ],
-                    1,
-                ),
-            ),
-        )
-        made: ov.Node = right(e, node, q, k, v, hidden.output(0), beam)
+        past = opset.subtract(e.size(mask, 1), e.size(q, 2))
+        places = opset.range(e.constant(0), opset.squeeze(e.size(mask, 1)), e.constant(1), "i64")
+        first = opset.equal(places, e.constant(0))
+        hidden = opset.logical_and(first, opset.greater(past, e.constant(0)))
+        made: ov.Node = right(e, node, q, k, v, opset.select(hidden, e.constant(0), mask).output(0), beam)
         return made
 
     monkeypatch.setitem(LOWERINGS, "cached_attention", wrong)

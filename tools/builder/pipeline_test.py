@@ -16,7 +16,6 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import openvino as ov
 import pytest
 import zstandard
 
@@ -27,6 +26,7 @@ from tools.builder.bundle import writer
 from tools.builder.checkpoint import CheckpointError, read_header
 from tools.builder.graph import Graph
 from tools.builder.lowering import reference
+from tools.builder.lowering.openvino.engine import ov
 from tools.builder.lowering.openvino.execute import compile_model
 from tools.builder.pipeline import BuildError, build
 from tools.builder.resolve import Family, FamilyError

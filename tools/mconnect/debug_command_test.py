@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import openvino.opset16 as opset
 import pytest
 
+from tools.builder.lowering.openvino.engine import opset
 from tools.builder.lowering.openvino.ops import LOWERINGS
 from tools.mconnect import main
 from tools.mconnect.console import FAILED, OK

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
 import zstandard
 from tokenizers import Tokenizer
 
@@ -21,6 +20,7 @@ from tools.builder.bundle.format import BundleError
 from tools.builder.checkpoint import DTYPES, Checkpoint, read_header
 from tools.builder.debug import DebugError
 from tools.builder.graph import Graph
+from tools.builder.lowering.openvino.engine import ov
 from tools.builder.resolve import Family, resolve
 from tools.builder.source import SourceError, locate
 

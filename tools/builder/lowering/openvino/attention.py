@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import openvino as ov
-import openvino.opset16 as opset
 
 from tools.builder.dims import Dimension
 from tools.builder.graph import Node, Value
 from tools.builder.lowering.openvino.emitter import Emitter
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.ops import Output, lowers
 
 HIDDEN = float(np.finfo(np.float16).min)

@@ -8,19 +8,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
-import openvino.opset16 as opset
 
 from tools.builder.assets.weights_file import StoredTensor, dtype_name
 from tools.builder.dims import Dim, Dimension
 from tools.builder.graph import Graph, Node, Value
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.ir import DECOMPRESSION
 
 Array = npt.NDArray[Any]
 TYPES: dict[str, ov.Type] = {
-    "bool": ov.Type.boolean, "i8": ov.Type.i8, "u8": ov.Type.u8, "i16": ov.Type.i16, "u16": ov.Type.u16, "i32":
-    ov.Type.i32, "u32": ov.Type.u32, "i64": ov.Type.i64, "u64": ov.Type.u64, "f16": ov.Type.f16, "bf16": ov.Type.bf16,
-    "f32": ov.Type.f32, "f64": ov.Type.f64,
+    "bool": ov.Type.boolean, "i8": ov.Type.i8, "u8": ov.Type.u8, "i16": ov.Type.i16, "u16": ov.Type.u16,
+    "i32": ov.Type.i32, "u32": ov.Type.u32, "i64": ov.Type.i64, "u64": ov.Type.u64, "f16": ov.Type.f16,
+    "bf16": ov.Type.bf16, "f32": ov.Type.f32, "f64": ov.Type.f64,
 }  # fmt: skip
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import openvino as ov
-import openvino.opset16 as opset
 import pytest
 
 from tools.builder.dims import Dim
 from tools.builder.graph import Graph
 from tools.builder.lowering.openvino.emitter import Emitter, LoweringError
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.execute import compile_model
 
 

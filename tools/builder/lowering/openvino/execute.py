@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
 
 from tools.builder.graph import Graph
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.lower import build_model
 
 Array = npt.NDArray[Any]
@@ -46,3 +46,17 @@ class Execution:
     def reset(self) -> None:
         """Empties the cache."""
         self._request.reset_state()
+
+
+def freeze_input(model: ov.Model, name: str, value: Array) -> None:
+    """Replaces an input by a constant, in place.
+
+    A peer that knows no `logits_to_keep` loads a decoder once that is frozen: `freeze_input(model, "logits_to_keep",
+    np.array([0]))`.
+    """
+    parameter = model.input(name).get_node()
+    constant = opset.constant(value)
+    for target in parameter.output(0).get_target_inputs():
+        target.replace_source_output(constant.output(0))
+    model.remove_parameter(parameter)
+    model.validate_nodes_and_infer_types()

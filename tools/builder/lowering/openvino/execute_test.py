@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tools.builder.lowering import reference
-from tools.builder.lowering.openvino.execute import EnginePrecision, Execution
+from tools.builder.lowering.openvino.execute import EnginePrecision, Execution, compile_model, freeze_input
+from tools.builder.lowering.openvino.lower import build_model
 from tools.builder.lowering.openvino.testing import decoder, step, weights_of
 
 IDS = np.arange(10).reshape(2, 5)
@@ -36,3 +37,18 @@ def test_arithmetic_is_in_the_precision_asked_for(precision: EnginePrecision, mo
     graph = decoder()
     got = Execution(graph, weights_of(graph), precision=precision).run(step(IDS))["logits"]
     assert np.abs(got - reference.run(graph, weights_of(graph), step(IDS))[0]["logits"]).max() <= most
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(0, 5), (1, 1)])
+def test_a_frozen_input_is_no_input_any_more(keep: int, kept: int) -> None:
+    graph = decoder()
+    weights = weights_of(graph)
+    model, _ = build_model(graph, weights)
+    freeze_input(model, "logits_to_keep", np.array([keep]))
+    compiled = compile_model(model)
+    names = [name for port in compiled.inputs for name in port.get_names()]
+    assert names == ["input_ids", "attention_mask", "position_ids", "beam_idx"]
+    got = compiled({name: step(IDS)[name] for name in names})["logits"]
+    want = reference.run(graph, weights, step(IDS, keep=keep))[0]["logits"]
+    assert got.shape == (2, kept, 96)
+    np.testing.assert_allclose(got, want, atol=1e-5)

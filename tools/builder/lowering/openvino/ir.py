@@ -13,9 +13,8 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from pathlib import Path
 
-import openvino as ov
-
 from tools.builder.assets.weights_file import Placement
+from tools.builder.lowering.openvino.engine import ov
 
 DECOMPRESSION = "/f32"
 """Suffix of the name of a Convert that expands the f16 weight of that name."""

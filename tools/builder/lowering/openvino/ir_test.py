@@ -5,11 +5,10 @@ from __future__ import annotations
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
-import openvino as ov
-import openvino.opset16 as opset
 import pytest
 
 from tools.builder.assets.weights_file import Placement
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.ir import DECOMPRESSION, IrError, place_constants, serialize
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino as ov
-import openvino.opset16 as opset
 
 from tools.builder.assets.weights_file import Placement, StoredTensor, numpy_dtype
 from tools.builder.graph import Graph
@@ -20,6 +18,7 @@ from tools.builder.lowering.openvino import (
     ir,
 )
 from tools.builder.lowering.openvino.emitter import Emitter, LoweringError
+from tools.builder.lowering.openvino.engine import opset, ov
 from tools.builder.lowering.openvino.ops import LOWERINGS
 
 Array = npt.NDArray[Any]

@@ -12,12 +12,12 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-import openvino as ov
 import pytest
 
 from tools.builder.assets.weights_file import Precision, WeightsFile, store, write_weights
 from tools.builder.graph import Graph
 from tools.builder.lowering import reference
+from tools.builder.lowering.openvino.engine import ov
 from tools.builder.lowering.openvino.execute import compile_model
 from tools.builder.lowering.openvino.lower import lower
 from tools.builder.lowering.openvino.testing import decoder, step, weights_of

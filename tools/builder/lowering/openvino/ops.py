@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-import openvino as ov
-import openvino.opset16 as opset
-
 from tools.builder.graph import Node
 from tools.builder.lowering.openvino.emitter import TYPES, Emitter
+from tools.builder.lowering.openvino.engine import opset, ov
 
 Output: TypeAlias = ov.Output
 Lowering = Callable[..., ov.Node | ov.Output]
