@@ -2,22 +2,22 @@
 
 import json
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 
-def summary(lines: list[str]) -> tuple[int, int]:
-    """How many tests passed, and how many did not: failed, timed out, flaky or not built."""
-    verdicts = {}
+def summary(lines: Iterable[str]) -> tuple[int, int]:
+    """How many tests passed, and how many did not: failed, timed out, flaky, or never built."""
+    passed: dict[str, bool] = {}
     for line in lines:
         event = json.loads(line)
-        if "testSummary" in event:
-            verdicts[event["id"]["testSummary"]["label"]] = event["testSummary"]["overallStatus"] == "PASSED"
-        elif event.get("id", {}).get("targetCompleted") and "_test" in event.get("configured", {}).get("targetKind", ""):
-            verdicts.setdefault(event["id"]["targetCompleted"]["label"], False)
-        elif "targetConfigured" in event.get("id", {}) and event.get("configured", {}).get("testSize"):
-            # Every test is announced here; one that never reaches its summary was not built.
-            verdicts.setdefault(event["id"]["targetConfigured"]["label"], False)
-    return sum(verdicts.values()), len(verdicts) - sum(verdicts.values())
+        identity = event.get("id", {})
+        if "targetConfigured" in identity and "testSize" in event.get("configured", {}):
+            # Every test is announced so; one that cannot be built gets no summary.
+            passed.setdefault(identity["targetConfigured"]["label"], False)
+        elif "testSummary" in event:
+            passed[identity["testSummary"]["label"]] = event["testSummary"]["overallStatus"] == "PASSED"
+    return sum(passed.values()), len(passed) - sum(passed.values())
 
 
 if __name__ == "__main__":

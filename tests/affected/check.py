@@ -34,7 +34,9 @@ def verdict(text: str, family: str) -> tuple[Counter[str], list[str]]:
 def main(log: str, family: str) -> int:
     own, foreign = verdict(Path(log).read_text("utf-8"), family)
     if foreign or not own["ModelBundle"]:
-        print(f"FAILED  affected: after touching {family}, ran {dict(own)} of it and besides: {'; '.join(foreign) or 'nothing'}")
+        print(
+            f"FAILED  affected: after touching {family}, ran {dict(own)} of it and besides: {'; '.join(foreign) or 'nothing'}"
+        )
         return 1
     print(f"PASSED  affected: touching {family} ran {dict(own)} and nothing else")
     return 0

@@ -49,9 +49,7 @@ def decoder(g: Graph, c: Config, w: Weights) -> None:
     g.output("logits", ops.linear(x, head))
 
 
-def attention(
-    x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights
-) -> Value:
+def attention(x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights) -> Value:
     """Grouped-query attention."""
     q = ops.rope(split_heads(linear(x, w["q_proj"], False), c.num_attention_heads), t.position_ids, rope)
     k = ops.rope(split_heads(linear(x, w["k_proj"], False), c.num_key_value_heads), t.position_ids, rope)
