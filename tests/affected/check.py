@@ -1,4 +1,7 @@
-"""Reads Bazel's execution log after one family was touched: check.py LOG FAMILY. Exit 1 if anything else ran, or nothing."""
+"""Reads Bazel's execution log after one family was touched. Exit code 1 if anything else ran, or nothing.
+
+usage: check.py LOG FAMILY
+"""
 
 import json
 import re
@@ -34,9 +37,8 @@ def verdict(text: str, family: str) -> tuple[Counter[str], list[str]]:
 def main(log: str, family: str) -> int:
     own, foreign = verdict(Path(log).read_text("utf-8"), family)
     if foreign or not own["ModelBundle"]:
-        print(
-            f"FAILED  affected: after touching {family}, ran {dict(own)} of it and besides: {'; '.join(foreign) or 'nothing'}"
-        )
+        others = "; ".join(foreign) or "nothing"
+        print(f"FAILED  affected: touching {family} ran {dict(own)} and besides: {others}")
         return 1
     print(f"PASSED  affected: touching {family} ran {dict(own)} and nothing else")
     return 0

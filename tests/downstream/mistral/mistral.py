@@ -1,4 +1,5 @@
-"""Mistral 7B v0.3 (Jiang et al., 2023, https://arxiv.org/abs/2310.06825), without the sliding window of its first version.
+"""Mistral 7B v0.3 (Jiang et al., 2023, https://arxiv.org/abs/2310.06825): without the first
+version's sliding window.
 
 Reference implementation: transformers, `MistralForCausalLM`.
 """
