@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Sourced by the proofs that run Bazel themselves: another copy of the workspace, with an output base of its own.
 #
 #   second_workspace            makes it, unless it is there, and sets $copy

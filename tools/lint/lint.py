@@ -98,7 +98,7 @@ def clang_tidy() -> Verdict:
 def shellcheck() -> Verdict:
     """Shell scripts, which have no suffix."""
     scripts = [f for f in files(r"(^|/)[^.]+$|\.sh$") if (ROOT / f).read_bytes().startswith(b"#!/bin/bash")]
-    return run(program("shellcheck"), "--severity=warning", *scripts)
+    return run(program("shellcheck"), "-x", "--severity=warning", *scripts)
 
 
 def layering() -> Verdict:
