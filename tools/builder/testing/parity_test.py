@@ -1,0 +1,58 @@
+"""`parity` must fail where a family departs from its reference."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tools.builder.resolve import Family
+from tools.builder.testing import parity
+from tools.builder.tiny.make_tiny import make_tiny
+
+SOURCE = """
+from dataclasses import dataclass
+from tools.builder import ops
+from tools.builder.layers import linear, layer_norm, split_heads, merge_heads
+
+UNNEEDED = ("*pooler.*",)
+
+@dataclass(frozen=True)
+class Config:
+    layer_norm_eps: float = 1e-12
+
+def encoder(g, c, w):
+    ids, mask, types = (g.input(n, "i64", ("batch", "tokens")) for n in ("input_ids", "attention_mask", "token_type_ids"))
+    e, l = w["embeddings"], w["encoder.layer.0"]
+    x = ops.embedding(ids, e["word_embeddings.weight"]) + ops.embedding(types, e["token_type_embeddings.weight"])
+    x = layer_norm(x + ops.embedding(ops.positions(ids), e["position_embeddings.weight"]), e["LayerNorm"], c.layer_norm_eps)
+    q, k, v = (split_heads(linear(x, l["attention.self"][n]), 2) for n in ("query", "key", "value"))
+    h = merge_heads(ops.attention(q, k, v, mask=mask, scale=SCALE))
+    x = layer_norm(linear(h, l["attention.output.dense"]) + x, l["attention.output.LayerNorm"], c.layer_norm_eps)
+    h = linear(ops.gelu(linear(x, l["intermediate.dense"])), l["output.dense"])
+    g.output("last_hidden_state", layer_norm(h + x, l["output.LayerNorm"], c.layer_norm_eps))
+"""
+CONFIG = {
+    "vocab_size": 300,
+    "hidden_size": 8,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 32,
+}
+
+
+@pytest.mark.parametrize("scale, held", [(0.5, True), (0.51, False)])
+def test_FailsWhereTheFamilyDeparts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], scale: float, held: bool
+) -> None:
+    name = f"toy{held}".lower()
+    body = {"name": name, "source": "toy.py", "architectures": ["BertModel"], "model_types": ["bert"]}
+    (tmp_path / "family.json").write_text(json.dumps(body | {"tasks": {"text-embedding": ["encoder"]}}))
+    (tmp_path / "toy.py").write_text(f"SCALE = {scale}\n" + SOURCE)
+    family = Family.open(tmp_path / "family.json")
+    make_tiny(family, {"tokenizer": "wordpiece", "config": CONFIG}, tmp_path / "checkpoint")
+    arguments = ["--family", str(tmp_path / "family.json"), "--checkpoint", str(tmp_path / "checkpoint")]
+    assert parity.main(arguments) == (0 if held else 1)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 6 and all("max abs error" in line for line in printed)
+    assert {line[:4] for line in printed} == {"ok  " if held else "FAIL"}
