@@ -114,6 +114,8 @@ void ArchiveBundle::ReturnScratch(std::unique_ptr<Scratch> scratch) const {
 std::span<const std::byte> ArchiveBundle::Decompress(const Frame& frame, Scratch& scratch,
                                                      const std::string& what) const {
   auto& [context, compressed, content] = scratch;
+  if (context == nullptr)
+    throw Error(ErrorCode::kResourceExhausted, path_.string() + ": no memory to decompress " + what);
   compressed.resize(frame.compressed);
   file_.ReadAt(frame.offset, compressed);
   // Only what the index promises is allocated, and only one frame of exactly that content is accepted.

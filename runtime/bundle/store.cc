@@ -23,10 +23,8 @@ constexpr std::size_t kBatch = 32;  // blobs written at a time: each holds a fil
 
 bool IsComplete(const fs::path& blob, std::uint64_t size) {
   std::error_code error;
-  if (!fs::exists(blob, error)) return false;
-  if (const auto found = fs::file_size(blob, error); !error && found == size) return true;
-  Log(LogLevel::kWarning, blob.string() + ": damaged, its size is wrong; extracting it again");
-  return false;
+  const std::uint64_t found = fs::file_size(blob, error);
+  return !error && found == size;
 }
 
 void RequireSpace(const fs::path& folder, std::uint64_t size) {
@@ -95,6 +93,9 @@ std::vector<fs::path> Store::Materialize(const Bundle& bundle, std::span<const s
     }
     paths.push_back(blobs / info.sha256);
     if (!missing.contains(info.sha256) && !IsComplete(paths.back(), info.size)) {
+      if (std::error_code none; fs::exists(paths.back(), none)) {
+        Log(LogLevel::kWarning, paths.back().string() + ": damaged, its size is wrong; extracting it again");
+      }
       missing.emplace(info.sha256, static_cast<std::size_t>(&info - bundle.members().data()));
     }
   }
