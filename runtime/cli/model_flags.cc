@@ -36,6 +36,7 @@ void RequireTask(const Bundle& bundle, const std::string& path, std::string_view
 // What Model::load() would extract silently is extracted here, with a bar. Bundles in the form of a folder need
 // nothing.
 void UnpackOnFirstUse(const std::shared_ptr<const Bundle>& bundle, const std::filesystem::path& store_folder) {
+  if (!bundle->FileOf("manifest.json").empty()) return;
   Progress progress("unpacking " + bundle->manifest().name, Progress::Unit::kBytes);
   std::uint64_t total = 0;
   for (const MemberInfo& member : bundle->members()) total += member.size;
