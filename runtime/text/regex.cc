@@ -16,6 +16,8 @@ namespace {
 // Body of a class that matches what \w matches for Oniguruma: letters, marks, digits, connectors, and what else is alphabetic.
 constexpr std::string_view kWordClass =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
+// Outside of classes Oniguruma takes it from its table of Latin-1, which counts superscripts and fractions, too.
+constexpr std::string_view kLatin1Word = R"(\xB2\xB3\xB9\xBC-\xBE)";
 constexpr std::string_view kHexClass = "0-9A-Fa-f";
 
 std::string Concat(std::initializer_list<std::string_view> parts) {
@@ -65,11 +67,12 @@ class Translator {
   void Escape() {
     if (at_ + 1 == pattern_.size()) Refuse("a '\\' with nothing after it");
     const char c = pattern_[at_ + 1];
-    const std::string_view body = c == 'w' || c == 'W' ? kWordClass : kHexClass;
+    std::string body(c == 'h' || c == 'H' ? kHexClass : kWordClass);
+    if (!in_class_ && c != 'h' && c != 'H') body += kLatin1Word;
     switch (c) {
       case 'w':
       case 'h':
-        out_ += in_class_ ? std::string(body) : Concat({"[", body, "]"});
+        out_ += in_class_ ? body : Concat({"[", body, "]"});
         break;
       case 'W':
       case 'H':
@@ -81,8 +84,7 @@ class Translator {
         if (in_class_) return Copy(2);
         const std::string_view same = c == 'B' ? "=" : "!";
         const std::string_view other = c == 'B' ? "!" : "=";
-        out_ += Concat({"(?:(?<=[", kWordClass, "])(?", same, "[", kWordClass, "])|(?<![", kWordClass, "])(?", other,
-                        "[", kWordClass, "]))"});
+        out_ += Concat({"(?:(?<=[", body, "])(?", same, "[", body, "])|(?<![", body, "])(?", other, "[", body, "]))"});
         break;
       }
       case 'C':

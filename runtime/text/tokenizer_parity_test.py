@@ -13,7 +13,7 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 HERE = Path(__file__).parent
 PROBE = os.environ["TOKENIZER_PROBE"]
-SENTENCES = (HERE / "testdata" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+SENTENCES = (HERE / "testdata" / "sentences.txt").read_text(encoding="utf-8").rstrip("\n").split("\n")
 FUZZED = 2000
 
 GPT2 = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
