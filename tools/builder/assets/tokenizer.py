@@ -54,6 +54,17 @@ class _Files:
 
 def effective_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of the checkpoint in `folder`. Raises AssetError naming what cannot be represented."""
+    try:
+        return _effective_tokenizer(folder)
+    except (AssetError, OSError):
+        raise
+    except Exception as error:  # files of unknown origin; the tokenizers library raises plain Exception
+        raise AssetError(
+            f"{folder}: the files of the tokenizer are malformed: {type(error).__name__}: {error}"
+        ) from error
+
+
+def _effective_tokenizer(folder: Path) -> Tokenizer:
     options = read_object(folder / "tokenizer_config.json", optional=True)
     filed = read_object(folder / "tokenizer.json", optional=True)
     _refuse_unrepresentable(folder / "tokenizer_config.json", options)
@@ -126,7 +137,7 @@ def _resolve_tokens(files: _Files) -> None:
         options["extra_special_tokens"] = options.pop("additional_special_tokens")
     if "added_tokens_decoder" in options:
         for index, token in options["added_tokens_decoder"].items():
-            files.added[int(index)] = AddedToken(**token)
+            files.added[int(index)] = _added_token(token)
     else:
         for key, value in read_object(folder / "special_tokens_map.json", optional=True).items():
             key = "extra_special_tokens" if key == "additional_special_tokens" else key
@@ -151,9 +162,16 @@ def _text(token: Any) -> str:
 
 
 def _token(token: Any) -> Token:
+    """A special token as a config states it: text or an object."""
     if isinstance(token, dict):
-        return AddedToken(**{**{k: v for k, v in token.items() if k not in ("__type", "special")}, "special": True})
+        return _added_token({**token, "special": True})
     return token if isinstance(token, AddedToken) else str(token)
+
+
+def _added_token(token: Any) -> AddedToken:
+    if not isinstance(token, dict) or not isinstance(token.get("content"), str):
+        raise ValueError(f"the token {token!r} has no content")
+    return AddedToken(**{key: value for key, value in token.items() if key != "__type"})
 
 
 def _special_tokens(files: _Files) -> list[Token]:

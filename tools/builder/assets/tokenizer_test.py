@@ -210,6 +210,29 @@ def test_refuses_a_broken_tokenizer_json(tmp_path: Path) -> None:
         effective_tokenizer(_write(tmp_path, config=BERT, tokenizer__json="{"))
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"added_tokens_decoder": {"x": {"content": "a"}}},
+        {"added_tokens_decoder": {"1": {"colour": "red"}}},
+        {"added_tokens_decoder": []},
+        {"extra_special_tokens": 5},
+        {"cls_token": {"lstrip": True}},
+    ],
+)
+def test_refuses_malformed_options(tmp_path: Path, options: dict[str, Any]) -> None:
+    _wordpiece().save(str(tmp_path / "tokenizer.json"))
+    with pytest.raises(AssetError, match=f"{tmp_path}: the files of the tokenizer are malformed"):
+        effective_tokenizer(_write(tmp_path, config=BERT, tokenizer_config=options))
+
+
+@pytest.mark.parametrize("model", [{}, {"vocab": {"a": "b"}}, {"vocab": {"a": -1}}, {"vocab": ["a"]}, []])
+def test_refuses_a_malformed_vocabulary(tmp_path: Path, model: Any) -> None:
+    folder = _write(tmp_path, config=BERT, tokenizer={"model": model, "added_tokens": []})
+    with pytest.raises(AssetError, match=str(tmp_path)):
+        effective_tokenizer(folder)
+
+
 def test_finds_the_ids_of_special_tokens(tmp_path: Path) -> None:
     _wordpiece().save(str(tmp_path / "tokenizer.json"))
     folder = _write(tmp_path, config=BERT, tokenizer_config={"pad_token": "[PAD]"})
