@@ -187,7 +187,8 @@ def contiguous() -> Tokenizer:
 
 
 def minilm() -> Tokenizer:
-    return Tokenizer.from_file(os.environ["MINILM_TOKENIZER"])
+    """The file of the real checkpoint all-MiniLM-L6-v2."""
+    return Tokenizer.from_file(next(p for p in os.environ["CHECKPOINT"].split() if p.endswith("/tokenizer.json")))
 
 
 def from_environment() -> list[Callable[[], Tokenizer]]:
