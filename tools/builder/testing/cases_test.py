@@ -1,4 +1,4 @@
-"""The cases must see mistakes: subjects that are wrong in one way each, against an oracle of the same toy arithmetic."""
+"""The cases must see mistakes: subjects that are wrong in one way each, and an oracle of the same arithmetic."""
 
 from collections.abc import Mapping
 from typing import Any, cast

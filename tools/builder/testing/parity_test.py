@@ -21,10 +21,12 @@ class Config:
     layer_norm_eps: float = 1e-12
 
 def encoder(g, c, w):
-    ids, mask, types = (g.input(n, "i64", ("batch", "tokens")) for n in ("input_ids", "attention_mask", "token_type_ids"))
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    ids, mask, types = (g.input(name, "i64", ("batch", "tokens")) for name in names)
     e, l = w["embeddings"], w["encoder.layer.0"]
     x = ops.embedding(ids, e["word_embeddings.weight"]) + ops.embedding(types, e["token_type_embeddings.weight"])
-    x = layer_norm(x + ops.embedding(ops.positions(ids), e["position_embeddings.weight"]), e["LayerNorm"], c.layer_norm_eps)
+    x = x + ops.embedding(ops.positions(ids), e["position_embeddings.weight"])
+    x = layer_norm(x, e["LayerNorm"], c.layer_norm_eps)
     q, k, v = (split_heads(linear(x, l["attention.self"][n]), 2) for n in ("query", "key", "value"))
     h = merge_heads(ops.attention(q, k, v, mask=mask, scale=SCALE))
     x = layer_norm(linear(h, l["attention.output.dense"]) + x, l["attention.output.LayerNorm"], c.layer_norm_eps)

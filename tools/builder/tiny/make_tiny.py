@@ -10,6 +10,7 @@ shapes are those of the reference library's model; values come from `tools.build
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import sys
 from collections.abc import Sequence
@@ -55,7 +56,7 @@ def make_tiny(family: Family, description: dict[str, Any], out: Path) -> None:
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         (out / path).write_text(text, "utf-8")
-    config = transformers.AutoConfig.for_model(**raw)
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(raw))  # it writes into nested objects
     tensors = {
         name: array.astype(values.DTYPES[dtype]) for name, array in _tensors(raw["architectures"][0], config).items()
     }
