@@ -61,7 +61,7 @@ class DecoderRun:
         self._subject, self._padding, self._past = subject, np.array(padding, np.int64), 0
 
     def step(self, ids: Ids, keep: int = 0, rows: Sequence[int] | None = None) -> Array:
-        """Logits f32 [batch, kept, vocab] of the next tokens; `rows[b]` is the row of the cache that row b continues."""
+        """Logits f32 [batch, kept, vocab] of the next tokens; row b continues row `rows[b]` of the cache."""
         batch, tokens = ids.shape
         beam_idx = np.arange(batch) if rows is None else np.array(rows)
         self._padding = self._padding[beam_idx]

@@ -15,7 +15,8 @@ VOCAB = 11
 def toy_logits(ids: Ids, positions: Ids, seen: Array) -> Array:
     """Logits that depend on each visible token, its order and the position: f32 [tokens, vocab] for one row."""
     mixed = np.cumsum(np.where(seen, (ids + 1) * 0.37, 0.0)) + positions * 0.11
-    return np.sin(mixed[:, None] * (np.arange(VOCAB) + 1)).astype(np.float32)
+    logits: Array = np.sin(mixed[:, None] * (np.arange(VOCAB) + 1)).astype(np.float32)
+    return logits
 
 
 class ToyOracle:
@@ -24,7 +25,8 @@ class ToyOracle:
 
     def hidden_states(self, ids: Ids, mask: Ids, types: Ids) -> Array:
         total = (np.where(mask, ids + types, 0)).sum(1, keepdims=True)
-        return (total[..., None] + ids[..., None] + np.arange(ids.shape[1])[None, :, None]).astype(np.float32)
+        states: Array = (total[..., None] + ids[..., None] + np.arange(ids.shape[1])[None, :, None]).astype(np.float32)
+        return states
 
 
 class ToyDecoder:

@@ -30,7 +30,8 @@ def test_TheSameBytesEveryTimeAndEverywhere(tmp_path: Path) -> None:
 
 def test_TheReferenceLibraryLoadsEveryTensor(tmp_path: Path) -> None:
     make_tiny(FAMILY, DESCRIPTION, tmp_path)
-    model, report = transformers.GPT2LMHeadModel.from_pretrained(tmp_path, output_loading_info=True)
+    loaded: Any = transformers.GPT2LMHeadModel.from_pretrained(tmp_path, output_loading_info=True)
+    model, report = loaded
     assert not report["missing_keys"] and not report["unexpected_keys"] and not report["mismatched_keys"]
     assert model.lm_head.weight is model.transformer.wte.weight
     assert "lm_head.weight" not in Checkpoint.open(tmp_path).tensors
