@@ -137,7 +137,7 @@ TEST(Model, RunsModulesWithNamedTensors) {
 
 TEST(Model, GeneratesTheSameAloneInABatchAndAsAStream) {
   const auto task = Decoder().task<TextGeneration>();
-  const GenerateOptions options = {.max_new_tokens = 24, .ignore_eos = true};
+  const GenerateOptions options = {.max_new_tokens = 24, .greedy = true, .ignore_eos = true};
   const std::vector<Prompt> prompts = {"a cat", "the quick brown fox", "x"};
   const std::vector<Generation> batch = task.generate_batch(prompts, options);
   for (std::size_t i = 0; i < prompts.size(); ++i) {
@@ -152,10 +152,10 @@ TEST(Model, GeneratesTheSameAloneInABatchAndAsAStream) {
 TEST(Model, RowsThatEndEarlyLeaveTheOthersAlone) {
   const auto task = Decoder().task<TextGeneration>();
   const std::vector<Prompt> prompts = {"a cat", "the quick brown fox", "x"};
-  const Generation first = task.generate(prompts[0], {.max_new_tokens = 24, .ignore_eos = true});
+  const Generation first = task.generate(prompts[0], {.max_new_tokens = 24, .greedy = true, .ignore_eos = true});
   // Stops the first row after some tokens; the batch goes on with fewer rows.
   const std::string stop = first.text.substr(first.text.size() / 3, 6);
-  const GenerateOptions options = {.max_new_tokens = 24, .stop = {stop}, .ignore_eos = true};
+  const GenerateOptions options = {.max_new_tokens = 24, .stop = {stop}, .greedy = true, .ignore_eos = true};
   const std::vector<Generation> batch = task.generate_batch(prompts, options);
   EXPECT_EQ(batch[0].finish_reason, FinishReason::kStop);
   for (std::size_t i = 0; i < prompts.size(); ++i) EXPECT_EQ(batch[i].ids, task.generate(prompts[i], options).ids) << i;
@@ -166,7 +166,7 @@ TEST(Model, ALongPromptInChunksIsTheSameAsStepByStep) {
   const std::int64_t length = std::min<std::int64_t>(task.max_tokens() - 8, TextGeneration::kPrefillChunk + 40);
   std::vector<std::int32_t> prompt;
   for (std::int64_t i = 0; i < length; ++i) prompt.push_back(static_cast<std::int32_t>(3 + i % 50));
-  const Generation whole = task.generate(prompt, {.max_new_tokens = 4, .ignore_eos = true});
+  const Generation whole = task.generate(prompt, {.max_new_tokens = 4, .greedy = true, .ignore_eos = true});
 
   Session session = Decoder().module("decoder").session();
   std::int64_t best = 0;
@@ -189,7 +189,7 @@ TEST(Model, EightThreadsShareOne) {
   const auto embedding = Encoder().task<TextEmbedding>();
   const auto generation = Decoder().task<TextGeneration>();
   const Embeddings expected = embedding.embed({"a cat", "a dog"});
-  const std::vector<std::int32_t> ids = generation.generate("a cat", {.max_new_tokens = 8, .ignore_eos = true}).ids;
+  const std::vector<std::int32_t> ids = generation.generate("a cat", {.max_new_tokens = 8, .greedy = true, .ignore_eos = true}).ids;
   std::vector<std::thread> threads;
   std::vector<int> wrong(8, 0);
   for (std::size_t t = 0; t < wrong.size(); ++t) {
@@ -197,7 +197,7 @@ TEST(Model, EightThreadsShareOne) {
       for (int i = 0; i < 5; ++i) {
         const Embeddings got = embedding.embed({"a cat", "a dog"});
         wrong[t] += MaxDifference(got[0], expected[0]) > 1e-5f || MaxDifference(got[1], expected[1]) > 1e-5f;
-        wrong[t] += generation.generate("a cat", {.max_new_tokens = 8, .ignore_eos = true}).ids != ids;
+        wrong[t] += generation.generate("a cat", {.max_new_tokens = 8, .greedy = true, .ignore_eos = true}).ids != ids;
       }
     });
   }
