@@ -235,7 +235,7 @@ def test_errors_carry_code_message_and_remedy(bert: mconnect.Model, tmp_path: Pa
         (lambda: bert.asset("labels"), "not-found", "tokenizer"),
         (lambda: bert.text_embedding().embed(["a"], batch_size=0), "invalid-argument", "batch_size"),
         (lambda: bert.text_embedding().embed("a cat"), "invalid-argument", "list of str"),
-        (lambda: mconnect.Tokenizer.from_json("{"), "corrupt", ""),
+        (lambda: mconnect.Tokenizer.from_json("{"), "corrupt", "tokenizer.json"),
     ]
     for call, code, words in cases:
         with pytest.raises(mconnect.Error, match=re.escape(words)) as raised:
