@@ -24,7 +24,13 @@ def unpack(bundle: Path) -> Path:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with bundle.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
         with tarfile.open(fileobj=plain, mode="r|") as tar:
-            tar.extractall(folder, filter="data")
+            for member in tar:
+                content = tar.extractfile(member)
+                assert content is not None, f"{bundle}: {member.name} is no file"
+                path = folder / member.name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("wb") as out:
+                    shutil.copyfileobj(content, out)
     return folder
 
 
