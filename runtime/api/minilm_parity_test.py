@@ -27,6 +27,7 @@ def reference(lines: list[str]) -> np.ndarray:
     folder = CHECKPOINT
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder).eval()
     vectors = []
+    torch.set_num_threads(1)  # short texts: more threads only wait for each other
     with torch.inference_mode():
         for line in lines:  # one by one: the native path batches and pads
             batch = tokenizer(line, truncation=True, max_length=256, return_tensors="pt")
