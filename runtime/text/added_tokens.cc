@@ -27,7 +27,9 @@ std::size_t SkipSpaceForward(std::string_view text, std::size_t at) {
   return at;
 }
 
-bool WordBefore(std::string_view text, std::size_t at) { return at > 0 && unicode::IsWord(unicode::Previous(text, &at)); }
+bool WordBefore(std::string_view text, std::size_t at) {
+  return at > 0 && unicode::IsWord(unicode::Previous(text, &at));
+}
 bool WordAt(std::string_view text, std::size_t at) {
   return at < text.size() && unicode::IsWord(unicode::Next(text, &at));
 }
@@ -35,6 +37,7 @@ bool WordAt(std::string_view text, std::size_t at) {
 }  // namespace
 
 void AddedTokens::Trie::Add(std::string_view key, TokenId id) {
+  if (key.empty()) return;  // normalized to nothing: never found
   std::uint32_t node = 0;
   for (const char b : key) {
     const auto [entry, made] =
@@ -42,7 +45,8 @@ void AddedTokens::Trie::Add(std::string_view key, TokenId id) {
     node = entry->second;
     if (made) nodes_.emplace_back();
   }
-  nodes_[node].id = id;
+  TokenId& known = nodes_[node].id;  // of equal keys, the lowest id is found
+  known = known == Piece::kText ? id : std::min(known, id);
   begins_[static_cast<unsigned char>(key[0])] = true;
 }
 
@@ -70,9 +74,8 @@ AddedTokens::AddedTokens(const JsonView& json, const Normalizer* normalizer, con
   auto next_id = static_cast<TokenId>(model_size);
   TextScratch scratch;
   for (const JsonView& item : json.Items()) {
-    Token token{item["content"].String(), item["content"].String(), item["single_word"].Bool(),
-                item["lstrip"].Bool(),    item["rstrip"].Bool(),    item["normalized"].Bool(),
-                item["special"].Bool()};
+    Token token{item["content"].String(), item["content"].String(),  item["single_word"].Bool(), item["lstrip"].Bool(),
+                item["rstrip"].Bool(),    item["normalized"].Bool(), item["special"].Bool()};
     item["id"].Int(0, std::numeric_limits<TokenId>::max());
     if (token.content.empty()) continue;
     const std::optional<TokenId> known = ids_.contains(token.content) ? ids_[token.content] : model(token.content);
@@ -85,14 +88,7 @@ AddedTokens::AddedTokens(const JsonView& json, const Normalizer* normalizer, con
     if (token.special) special_.insert(token.content);
     tokens_.insert_or_assign(id, std::move(token));
   }
-  std::unordered_map<std::string, TokenId> seen;
-  for (const auto& [id, token] : tokens_) {
-    if (token.text.empty()) json.Fail("the added token '" + token.content + "' is empty once normalized");
-    if (!seen.emplace((token.normalized ? "n" : "r") + token.text, id).second) {
-      json.Fail("two added tokens are '" + token.text + "' once normalized");
-    }
-    (token.normalized ? normalized_ : raw_).Add(token.text, id);
-  }
+  for (const auto& [id, token] : tokens_) (token.normalized ? normalized_ : raw_).Add(token.text, id);
 }
 
 void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::vector<Piece>* pieces) const {

@@ -27,7 +27,8 @@ class AddedTokens {
   AddedTokens(const JsonView& json, const Normalizer* normalizer, const ModelLookup& model, std::size_t model_size);
 
   // Cuts the text at added tokens and normalizes what lies between (null: as it is).
-  void Split(std::string_view text, const Normalizer* normalizer, std::vector<Piece>* pieces, TextScratch* scratch) const;
+  void Split(std::string_view text, const Normalizer* normalizer, std::vector<Piece>* pieces,
+             TextScratch* scratch) const;
 
   std::optional<TokenId> Id(std::string_view content) const;
 

@@ -30,15 +30,15 @@ class TextArena {
   std::deque<std::vector<Span>> alignments_;
 };
 
-// One code point of a changed text: 0: it stands for the next code point of the old text; n > 0: it is new, and comes from
-// where the one before it does; -n: it stands for the next code point, after which n code points are gone.
+// One code point of a changed text: 0: it stands for the next code point of the old text; n > 0: it is new, and comes
+// from where the one before it does; -n: it stands for the next code point, after which n code points are gone.
 struct Change {
   char32_t c;
   int change;
 };
 
-// A view of a part of a (changed) text. Each of its bytes comes from a range of the original: that of the whole code point
-// which it belonged to. The rules for ranges are those of the reference's NormalizedString.
+// A view of a part of a (changed) text. Each of its bytes comes from a range of the original: that of the whole code
+// point which it belonged to. The rules for ranges are those of the reference's NormalizedString.
 class AlignedText {
  public:
   AlignedText() = default;
@@ -74,7 +74,8 @@ class AlignedText {
   Span At(std::size_t byte) const;
 
   // Appends the changed text to `text` and `alignments`; `offset` is the byte of the old text that stands next.
-  void Apply(std::span<const Change> changes, std::size_t offset, std::string* text, std::vector<Span>* alignments) const;
+  void Apply(std::span<const Change> changes, std::size_t offset, std::string* text,
+             std::vector<Span>* alignments) const;
 
   AlignedText Made(const std::string* text, const std::vector<Span>* alignments) const;
 

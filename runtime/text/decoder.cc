@@ -109,7 +109,8 @@ class ByteFallbackStage : public DecoderStage {
   std::string run_;
 };
 
-// Up to `start` times the character at the beginning and `stop` times at the end of a token, which may come in fragments.
+// Up to `start` times the character at the beginning and `stop` times at the end of a token, which may come in
+// fragments.
 class StripStage : public DecoderStage {
  public:
   StripStage(std::string content, std::size_t start, std::size_t stop)
@@ -167,7 +168,7 @@ std::string WordPieceToken(std::string token, std::size_t index, const std::stri
   if (index > 0) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
   if (!cleanup) return token;
   static constexpr std::pair<std::string_view, std::string_view> kCleanups[] = {
-      {" .", "."},   {" ?", "?"},   {" !", "!"},   {" ,", ","},     {" ' ", "'"},  {" n't", "n't"},
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : kCleanups) ReplaceAll(from, to, &token);
   return token;
@@ -203,7 +204,8 @@ Decoder::MakeStage Tokenwise(TokenStage::Function function) {
 }  // namespace
 
 Decoder::Decoder() {
-  parts_.push_back({Tokenwise([](std::string token, std::size_t index) { return index > 0 ? " " + token : token; }), false});
+  parts_.push_back(
+      {Tokenwise([](std::string token, std::size_t index) { return index > 0 ? " " + token : token; }), false});
 }
 
 Decoder Decoder::FromJson(const JsonView& json) {
@@ -222,8 +224,8 @@ void Decoder::Add(const JsonView& json) {
   } else if (type == "ByteFallback") {
     parts_.push_back({Whole([] { return std::make_unique<ByteFallbackStage>(); }), false});
   } else if (type == "Fuse") {
-    parts_.push_back({[](bool) { return std::make_unique<TokenStage>([](std::string text, std::size_t) { return text; }); },
-                      true});
+    parts_.push_back(
+        {[](bool) { return std::make_unique<TokenStage>([](std::string text, std::size_t) { return text; }); }, true});
   } else if (type == "WordPiece") {
     parts_.push_back({Tokenwise([prefix = json["prefix"].String(), cleanup = json["cleanup"].Bool()](
                                     std::string token, std::size_t index) {
@@ -234,14 +236,13 @@ void Decoder::Add(const JsonView& json) {
     const auto scheme = json.Find("prepend_scheme");
     const auto add = json.Find("add_prefix_space");
     const bool prepended = !(scheme && scheme->String() == "never") && !(add && !add->IsNull() && !add->Bool());
-    parts_.push_back({Tokenwise([replacement = json["replacement"].String(), prepended](std::string token,
-                                                                                        std::size_t index) {
-                        return MetaspaceToken(token, index, replacement, prepended);
-                      }),
-                      false});
-  } else if (type == "BPEDecoder") {
     parts_.push_back(
-        {Whole([suffix = json["suffix"].String()] { return std::make_unique<BpeStage>(suffix); }), false});
+        {Tokenwise([replacement = json["replacement"].String(), prepended](std::string token, std::size_t index) {
+           return MetaspaceToken(token, index, replacement, prepended);
+         }),
+         false});
+  } else if (type == "BPEDecoder") {
+    parts_.push_back({Whole([suffix = json["suffix"].String()] { return std::make_unique<BpeStage>(suffix); }), false});
   } else if (type == "Replace") {
     const std::string& content = json["content"].String();
     if (const auto literal = json["pattern"].Find("String")) {

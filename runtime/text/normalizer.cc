@@ -73,7 +73,8 @@ class BertNormalizer : public Normalizer {
     if (chinese_ && !ascii) text = SeparateChinese(text, scratch);
     if (strip_accents_ && !ascii) {
       text = ToNormalizationForm(text, NormalizationForm::kNfd, &scratch->changes, &scratch->arena);
-      text = Filter(text, [](char32_t c) { return !unicode::IsNonspacingMark(c); }, scratch);
+      text = Filter(
+          text, [](char32_t c) { return !unicode::IsNonspacingMark(c); }, scratch);
     }
     return lowercase_ ? Lowercased(text, scratch) : text;
   }
@@ -85,7 +86,8 @@ class BertNormalizer : public Normalizer {
       changes = changes || (c != U' ' && (unicode::IsControl(c) || unicode::IsWhitespace(c)));
     });
     if (!changes) return text;
-    const AlignedText kept = Filter(text, [](char32_t c) { return !unicode::IsControl(c); }, scratch);
+    const AlignedText kept = Filter(
+        text, [](char32_t c) { return !unicode::IsControl(c); }, scratch);
     scratch->changes.clear();
     ForEachChar(kept.text(), [&](char32_t c) { scratch->changes.push_back({unicode::IsWhitespace(c) ? U' ' : c, 0}); });
     return kept.Transform(scratch->changes, 0, &scratch->arena);
@@ -155,11 +157,14 @@ class StripNormalizer : public Normalizer {
     }
     if (begin == 0 && end == text.text().size()) return text;
     std::size_t at = 0;
-    return Filter(text, [&](char32_t c) {
-      const bool keep = at >= begin && at < end;
-      at += unicode::Utf8Size(c);
-      return keep;
-    }, scratch);
+    return Filter(
+        text,
+        [&](char32_t c) {
+          const bool keep = at >= begin && at < end;
+          at += unicode::Utf8Size(c);
+          return keep;
+        },
+        scratch);
   }
 
  private:
@@ -226,7 +231,8 @@ std::unique_ptr<const Normalizer> Normalizer::FromJson(const JsonView& json) {
   if (type == "ByteLevel") return std::make_unique<FunctionNormalizer>(ByteLevelText);
   if (type == "StripAccents") {
     return std::make_unique<FunctionNormalizer>([](const AlignedText& text, TextScratch* scratch) {
-      return Filter(text, [](char32_t c) { return !unicode::IsCombiningMark(c); }, scratch);
+      return Filter(
+          text, [](char32_t c) { return !unicode::IsCombiningMark(c); }, scratch);
     });
   }
   if (type == "Prepend") {

@@ -17,9 +17,7 @@ TokenId IdFromJson(const JsonView& json) {
   return static_cast<TokenId>(json.Int(0, std::numeric_limits<TokenId>::max()));
 }
 
-void SetType(std::int32_t type_id, EncodingPart* part) {
-  std::ranges::fill(part->encoding.type_ids, type_id);
-}
+void SetType(std::int32_t type_id, EncodingPart* part) { std::ranges::fill(part->encoding.type_ids, type_id); }
 
 EncodingPart SpecialTokens(const std::vector<TokenId>& ids, std::int32_t type_id, bool offsets) {
   EncodingPart part;
@@ -162,8 +160,8 @@ class TemplateProcessing : public PostProcessor {
     std::vector<TokenId> ids;
   };
 
-  static std::vector<TemplatePiece> Pieces(const JsonView& json, const std::map<std::string, std::vector<TokenId>>& special,
-                                           int texts) {
+  static std::vector<TemplatePiece> Pieces(const JsonView& json,
+                                           const std::map<std::string, std::vector<TokenId>>& special, int texts) {
     std::vector<TemplatePiece> pieces;
     for (const JsonView& item : json.Items()) {
       const auto sequence = item.Find("Sequence");

@@ -190,7 +190,8 @@ class Metaspace : public PreTokenizer {
     if (unicode::CountChars(replacement_) != 1) json["replacement"].Fail("must be one character");
     const auto scheme = json.Find("prepend_scheme");
     const std::string prepend = scheme ? scheme->String() : "always";
-    if (prepend != "always" && prepend != "first" && prepend != "never") scheme->Fail("unknown scheme '" + prepend + "'");
+    if (prepend != "always" && prepend != "first" && prepend != "never")
+      scheme->Fail("unknown scheme '" + prepend + "'");
     always_ = prepend == "always";
     first_ = prepend == "first";
     if (const auto add = json.Find("add_prefix_space"); add && !add->IsNull() && !add->Bool()) {
@@ -271,8 +272,8 @@ std::unique_ptr<const PreTokenizer> PreTokenizer::FromJson(const JsonView& json,
                                                                         : Behavior::kIsolated);
   }
   if (type == "Digits") {
-    return std::make_unique<CharSplit<unicode::IsNumeric>>(
-        json["individual_digits"].Bool() ? Behavior::kIsolated : Behavior::kContiguous);
+    return std::make_unique<CharSplit<unicode::IsNumeric>>(json["individual_digits"].Bool() ? Behavior::kIsolated
+                                                                                            : Behavior::kContiguous);
   }
   if (type == "Split") {
     return std::make_unique<RegexSplit>(RegexFromJson(json["pattern"]), BehaviorFromJson(json["behavior"]),

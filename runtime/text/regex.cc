@@ -13,7 +13,8 @@
 namespace mconnect {
 namespace {
 
-// Body of a class that matches what \w matches for Oniguruma: letters, marks, digits, connectors, and what else is alphabetic.
+// Body of a class that matches what \w matches for Oniguruma: letters, marks, digits, connectors, and what else is
+// alphabetic.
 constexpr std::string_view kWordClass =
     R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{24B6}-\x{24E9}\x{1F130}-\x{1F149}\x{1F150}-\x{1F169}\x{1F170}-\x{1F189})";
 // Outside of classes Oniguruma takes it from its table of Latin-1, which counts superscripts and fractions, too.
@@ -55,8 +56,8 @@ class Translator {
 
  private:
   [[noreturn]] void Refuse(std::string_view what) const {
-    throw Error(ErrorCode::kUnsupported, Concat({"the regular expression '", pattern_, "' has ", what,
-                                                 " at byte ", std::to_string(at_)}));
+    throw Error(ErrorCode::kUnsupported,
+                Concat({"the regular expression '", pattern_, "' has ", what, " at byte ", std::to_string(at_)}));
   }
 
   void Copy(std::size_t count) {
@@ -166,8 +167,8 @@ Regex::Regex(std::string_view pattern, bool literal) : pattern_(pattern) {
   if (code_ == nullptr) {
     char message[160] = "";
     pcre2_get_error_message(code, reinterpret_cast<PCRE2_UCHAR*>(message), sizeof message);
-    throw Error(ErrorCode::kCorrupt,
-                Concat({"'", pattern, "' is not a regular expression: ", message, " at byte ", std::to_string(offset)}));
+    throw Error(ErrorCode::kCorrupt, Concat({"'", pattern, "' is not a regular expression: ", message, " at byte ",
+                                             std::to_string(offset)}));
   }
   jit_ = pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE) == 0;
 }
@@ -198,7 +199,8 @@ bool Regex::Find(std::string_view subject, std::size_t start, Scratch* scratch, 
 
 void Regex::Split(std::string_view text, Scratch* scratch, std::vector<Match>* matches) const {
   matches->clear();
-  // A shadow of the text with stand-ins for the code points that PCRE2 does not know. All of them have three bytes or more.
+  // A shadow of the text with stand-ins for the code points that PCRE2 does not know. All of them have three bytes or
+  // more.
   std::string_view subject = text;
   for (std::size_t at = 0; at < text.size();) {
     if (static_cast<unsigned char>(text[at]) < 0xE0) {
@@ -218,8 +220,8 @@ void Regex::Split(std::string_view text, Scratch* scratch, std::vector<Match>* m
     scratch->shadow_.replace(begin, at - begin, bytes);
   }
 
-  std::size_t previous = 0;          // end of the last part
-  std::size_t start = 0;             // where to search
+  std::size_t previous = 0;            // end of the last part
+  std::size_t start = 0;               // where to search
   std::size_t last = text.size() + 1;  // end of the last match, if there was one
   std::size_t begin = 0;
   std::size_t end = 0;

@@ -10,13 +10,14 @@
 
 namespace mconnect {
 
-// Semantics and order are those of transformers' generate(): repetition penalty, temperature, top-k, top-p, min-p, softmax.
+// Semantics and order are those of transformers' generate(): repetition penalty, temperature, top-k, top-p, min-p,
+// softmax.
 struct SamplingOptions {
-  bool greedy = false;              // the most probable token after the repetition penalty; the rest is then ignored
-  double temperature = 1.0;         // > 0
-  std::int64_t top_k = 0;           // >= 0; keep the k most probable; 0: all
-  double top_p = 1.0;               // (0, 1]; keep the smallest set of most probable tokens with at least this probability
-  double min_p = 0.0;               // [0, 1]; keep tokens at least this fraction as probable as the most probable one
+  bool greedy = false;       // the most probable token after the repetition penalty; the rest is then ignored
+  double temperature = 1.0;  // > 0
+  std::int64_t top_k = 0;    // >= 0; keep the k most probable; 0: all
+  double top_p = 1.0;        // (0, 1]; keep the smallest set of most probable tokens with at least this probability
+  double min_p = 0.0;        // [0, 1]; keep tokens at least this fraction as probable as the most probable one
   double repetition_penalty = 1.0;  // > 0; logits of tokens in the context: divided where positive, else multiplied
   std::uint64_t seed = 0;
 };
@@ -25,8 +26,8 @@ struct SamplingOptions {
 void ValidateSampling(const SamplingOptions& options);
 
 // Draws the tokens of one sequence. The same options, logits and contexts give the same tokens on every machine: the
-// generator is PCG32 (O'Neill 2014) and no library distribution takes part. Equal logits are ordered by id, lowest first.
-// Arithmetic is in double; a build's `exp` may differ in the last place, which matters only at an exact border.
+// generator is PCG32 (O'Neill 2014) and no library distribution takes part. Equal logits are ordered by id, lowest
+// first. Arithmetic is in double; a build's `exp` may differ in the last place, which matters only at an exact border.
 class Sampler {
  public:
   explicit Sampler(const SamplingOptions& options);
@@ -37,7 +38,7 @@ class Sampler {
 
  private:
   struct Candidate {
-    double score;   // logit after penalty and temperature
+    double score;  // logit after penalty and temperature
     TokenId id;
     double weight = 0;  // probability relative to the most probable token's
   };

@@ -122,7 +122,9 @@ TEST(SamplerTest, NamesTheTokenWithABadLogit) {
 TEST(SamplerTest, RefusesAContextBeyondTheLogits) {
   SamplingOptions options;
   options.repetition_penalty = 2;
-  EXPECT_EQ(MessageOf([&] { Sampler(options).Sample(std::vector<float>{0, 0}, std::vector<TokenId>{5}); }),
+  EXPECT_EQ(MessageOf([&] {
+              Sampler(options).Sample(std::vector<float>{0, 0}, std::vector<TokenId>{5});
+            }),
             "token 5 of the context is not one of the 2 that have logits");
 }
 

@@ -156,8 +156,9 @@ Tokenizer::Impl::Impl(const JsonView& json) {
   if (const auto part = FindNonNull(json, "post_processor")) post_processor = PostProcessor::FromJson(*part);
   if (const auto part = FindNonNull(json, "decoder")) decoder = Decoder::FromJson(*part);
   static const Json kNone = Json::array();
-  added.emplace(json.Find("added_tokens").value_or(JsonView(kNone, "added_tokens")), normalizer.get(),
-                [this](std::string_view token) { return model->vocabulary().Id(token); }, model->vocabulary().size());
+  added.emplace(
+      json.Find("added_tokens").value_or(JsonView(kNone, "added_tokens")), normalizer.get(),
+      [this](std::string_view token) { return model->vocabulary().Id(token); }, model->vocabulary().size());
 }
 
 std::unique_ptr<Tokenizer::Impl::Scratch> Tokenizer::Impl::TakeScratch() const {

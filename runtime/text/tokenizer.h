@@ -1,4 +1,5 @@
-// Text to token ids and back: the format `tokenizer.json` of the tokenizers library, with the same results as that library.
+// Text to token ids and back: the format `tokenizer.json` of the tokenizers library, with the same results as that
+// library.
 #ifndef MCONNECT_TEXT_TOKENIZER_H_
 #define MCONNECT_TEXT_TOKENIZER_H_
 
@@ -29,8 +30,8 @@ struct Encoding {
   std::vector<std::int32_t> type_ids;             // 0 for the first text, 1 for the second, unless the template differs
   std::vector<std::int32_t> attention_mask;       // 1 = token, 0 = padding
   std::vector<std::int32_t> special_tokens_mask;  // 1 = added by the template or by padding
-  std::vector<Span> byte_offsets;                 // in bytes of the text that the token comes from; {0,0} where there is none
-  std::vector<Span> char_offsets;                 // the same in Unicode code points
+  std::vector<Span> byte_offsets;  // in bytes of the text that the token comes from; {0,0} where there is none
+  std::vector<Span> char_offsets;  // the same in Unicode code points
 
   std::size_t size() const noexcept { return ids.size(); }
 };
@@ -55,7 +56,8 @@ struct Truncation {
 
 struct EncodeOptions {
   bool add_special_tokens = true;
-  // Longest result, special tokens included. Unset: what the file's "truncation" says (null there: no limit). 0: no limit.
+  // Longest result, special tokens included. Unset: what the file's "truncation" says (null there: no limit). 0: no
+  // limit.
   std::optional<std::size_t> max_tokens;
   // Unset: what the file's "padding" says (null there: none).
   std::optional<Padding> padding;

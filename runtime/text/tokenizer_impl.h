@@ -35,7 +35,8 @@ struct Tokenizer::Impl {
   // One text or two, from text to the padded result.
   Encoding Encode(std::string_view text, const std::string_view* pair, const EncodeOptions& options) const;
 
-  // `text` as tokens of the model and added tokens, nothing around them. It must be well-formed UTF-8 and outlive the part.
+  // `text` as tokens of the model and added tokens, nothing around them. It must be well-formed UTF-8 and outlive the
+  // part.
   EncodingPart EncodeText(std::string_view text, std::int32_t type_id, bool offsets, Scratch* scratch) const;
 
   void Truncate(const EncodeOptions& options, std::vector<EncodingPart>* parts) const;
@@ -43,8 +44,8 @@ struct Tokenizer::Impl {
   // The token as the decoder gets it. Null: no such token, or one to skip.
   const std::string* DecodedToken(TokenId id, bool skip_special_tokens) const;
 
-  std::unique_ptr<const Normalizer> normalizer;        // null: none
-  std::unique_ptr<const PreTokenizer> pre_tokenizer;   // null: none
+  std::unique_ptr<const Normalizer> normalizer;       // null: none
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;  // null: none
   std::unique_ptr<const Model> model;
   std::optional<AddedTokens> added;
   std::unique_ptr<const PostProcessor> post_processor;  // null: none

@@ -18,7 +18,8 @@ FUZZED = 2000
 
 GPT2 = r"""'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 LLAMA3 = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
+    r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 QWEN = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 O200K = (
@@ -32,14 +33,59 @@ def fuzzed_text(rng: random.Random, tokens: Sequence[str]) -> str:
     """Up to 12 fragments of the kinds that tokenizers get wrong."""
     kinds: list[Callable[[], str]] = [
         lambda: rng.choice(SENTENCES)[: rng.randrange(40)],
-        lambda: "".join(chr(rng.choice((0x300, 0x301, 0x308, 0x323, 0x327, 0x345, 0x5B0, 0x64B, 0x93C, 0x94D, 0xE38, 0x1D165,
-                                        0x302A, 0x3099, 0x1AB0, 0x20D0, 0xFE20, 0xF71, 0xF72, 0xF74, 0xF80)))
-                        for _ in range(rng.randrange(1, 5))),
+        lambda: "".join(
+            chr(
+                rng.choice(
+                    (
+                        0x300,
+                        0x301,
+                        0x308,
+                        0x323,
+                        0x327,
+                        0x345,
+                        0x5B0,
+                        0x64B,
+                        0x93C,
+                        0x94D,
+                        0xE38,
+                        0x1D165,
+                        0x302A,
+                        0x3099,
+                        0x1AB0,
+                        0x20D0,
+                        0xFE20,
+                        0xF71,
+                        0xF72,
+                        0xF74,
+                        0xF80,
+                    )
+                )
+            )
+            for _ in range(rng.randrange(1, 5))
+        ),
         lambda: rng.choice("aAeEoOuUnNçÇşŞıİßſKÅΩΣσς") + chr(rng.randrange(0x300, 0x370)),
         lambda: rng.choice(("👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "🇩🇪🇫🇷", "☃️", "1️⃣", "😀😃")),
         lambda: chr(rng.randrange(0x20)) + chr(rng.randrange(0x7F, 0xA1)),
-        lambda: rng.choice((" ", "  ", "\t", "\n", "\r\n", "\n\n ", "\u00a0", "\u2003", "\u3000", "\u200b", "\u180e", "\ufeff",
-                            "\u2028", "\u0085", "\u202f", "   \n")),
+        lambda: rng.choice(
+            (
+                " ",
+                "  ",
+                "\t",
+                "\n",
+                "\r\n",
+                "\n\n ",
+                "\u00a0",
+                "\u2003",
+                "\u3000",
+                "\u200b",
+                "\u180e",
+                "\ufeff",
+                "\u2028",
+                "\u0085",
+                "\u202f",
+                "   \n",
+            )
+        ),
         lambda: "".join(chr(rng.randrange(0x4E00, 0x9FFF)) for _ in range(rng.randrange(1, 6))),
         lambda: "".join(chr(rng.randrange(0x5D0, 0x700)) for _ in range(rng.randrange(1, 6))),
         lambda: "".join(chr(rng.randrange(0x900, 0xE80)) for _ in range(rng.randrange(1, 6))),
@@ -99,11 +145,16 @@ def llama3() -> Tokenizer:
     tokenizer = train(split(LLAMA3), ignore_merges=True)
     tokenizer.add_special_tokens(["<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>"])
     bos = tokenizer.token_to_id("<|begin_of_text|>")
-    tokenizer.post_processor = processors.Sequence([
-        processors.ByteLevel(trim_offsets=True),
-        processors.TemplateProcessing(single="<|begin_of_text|> $A", pair="<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
-                                      special_tokens=[("<|begin_of_text|>", bos)]),
-    ])
+    tokenizer.post_processor = processors.Sequence(
+        [
+            processors.ByteLevel(trim_offsets=True),
+            processors.TemplateProcessing(
+                single="<|begin_of_text|> $A",
+                pair="<|begin_of_text|> $A <|begin_of_text|>:1 $B:1",
+                special_tokens=[("<|begin_of_text|>", bos)],
+            ),
+        ]
+    )
     return tokenizer
 
 
@@ -112,9 +163,15 @@ def qwen() -> Tokenizer:
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
     tokenizer.add_special_tokens(["<|im_start|>", "<|im_end|>", "<|endoftext|>"])
-    tokenizer.add_tokens([AddedToken("<think>", normalized=False), AddedToken("</think>", normalized=False),
-                          AddedToken("Tool", single_word=True, normalized=True), AddedToken("é", normalized=True),
-                          AddedToken("<r>", rstrip=True, normalized=False)])
+    tokenizer.add_tokens(
+        [
+            AddedToken("<think>", normalized=False),
+            AddedToken("</think>", normalized=False),
+            AddedToken("Tool", single_word=True, normalized=True),
+            AddedToken("é", normalized=True),
+            AddedToken("<r>", rstrip=True, normalized=False),
+        ]
+    )
     return tokenizer
 
 
@@ -127,14 +184,17 @@ def llama2() -> Tokenizer:
     fallback = {f"<0x{b:02X}>": 3 + b for b in range(256)}
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    trainer = trainers.BpeTrainer(vocab_size=1000, special_tokens=["<unk>", "<s>", "</s>", *fallback],
-                                  limit_alphabet=150, show_progress=False)
+    trainer = trainers.BpeTrainer(
+        vocab_size=1000, special_tokens=["<unk>", "<s>", "</s>", *fallback], limit_alphabet=150, show_progress=False
+    )
     tokenizer.train_from_iterator(SENTENCES, trainer)
     tokenizer = Tokenizer.from_str(json.dumps(without_added(json.loads(tokenizer.to_str()), set(fallback))))
-    tokenizer.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(),
-                                           decoders.Strip(" ", 1, 0)])
+    tokenizer.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))])
+        single="<s> $A", pair="<s> $A <s>:1 $B:1", special_tokens=[("<s>", tokenizer.token_to_id("<s>"))]
+    )
     return tokenizer
 
 
@@ -149,7 +209,8 @@ def wordpiece(normalizer: normalizers.Normalizer, pre_tokenizer: pre_tokenizers.
     tokenizer.pre_tokenizer = pre_tokenizer
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     tokenizer.train_from_iterator(
-        SENTENCES, trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False))
+        SENTENCES, trainers.WordPieceTrainer(vocab_size=1500, special_tokens=special, show_progress=False)
+    )
     tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
     tokenizer.decoder = decoders.WordPiece(cleanup=True)
     return tokenizer
@@ -163,15 +224,23 @@ def bert_cased() -> Tokenizer:
 
 
 def nfkc_whitespace() -> Tokenizer:
-    return wordpiece(normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase(), normalizers.Strip()]),
-                     pre_tokenizers.Whitespace())
+    return wordpiece(
+        normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase(), normalizers.Strip()]),
+        pre_tokenizers.Whitespace(),
+    )
 
 
 def nfkd_digits() -> Tokenizer:
     return wordpiece(
         normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Replace(Regex(r"\d+"), "0")]),
-        pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Digits(individual_digits=False),
-                                 pre_tokenizers.Punctuation("merged_with_previous")]))
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.WhitespaceSplit(),
+                pre_tokenizers.Digits(individual_digits=False),
+                pre_tokenizers.Punctuation("merged_with_previous"),
+            ]
+        ),
+    )
 
 
 def metaspace() -> Tokenizer:
@@ -181,9 +250,17 @@ def metaspace() -> Tokenizer:
 
 
 def contiguous() -> Tokenizer:
-    return wordpiece(normalizers.StripAccents(), pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(r"\s+|\w\b"), "contiguous"), pre_tokenizers.Split("e", "merged_with_next"),
-        pre_tokenizers.Split(Regex(r"\w+"), "removed", invert=True), pre_tokenizers.ByteLevel(True)]))
+    return wordpiece(
+        normalizers.StripAccents(),
+        pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split(Regex(r"\s+|\w\b"), "contiguous"),
+                pre_tokenizers.Split("e", "merged_with_next"),
+                pre_tokenizers.Split(Regex(r"\w+"), "removed", invert=True),
+                pre_tokenizers.ByteLevel(True),
+            ]
+        ),
+    )
 
 
 def minilm() -> Tokenizer:
@@ -193,22 +270,40 @@ def minilm() -> Tokenizer:
 
 def from_environment() -> list[Callable[[], Tokenizer]]:
     """Further tokenizer.json files to try by hand: EXTRA_TOKENIZERS=a.json:b.json"""
+
     def reader(path: str) -> Callable[[], Tokenizer]:
         def read() -> Tokenizer:
             return Tokenizer.from_file(path)
+
         read.__name__ = Path(path).parent.name
         return read
+
     return [reader(p) for p in os.environ.get("EXTRA_TOKENIZERS", "").split(":") if p]
 
 
-FAMILIES = [minilm, gpt2, roberta, llama3, qwen, o200k, llama2, bert_cased, nfkc_whitespace, nfkd_digits, metaspace,
-            contiguous, *from_environment()]
+FAMILIES = [
+    minilm,
+    gpt2,
+    roberta,
+    llama3,
+    qwen,
+    o200k,
+    llama2,
+    bert_cased,
+    nfkc_whitespace,
+    nfkd_digits,
+    metaspace,
+    contiguous,
+    *from_environment(),
+]
 
 
 def ask(tokenizer: Tokenizer, questions: list[dict[str, Any]], folder: Path) -> list[dict[str, Any]]:
     (folder / "tokenizer.json").write_text(tokenizer.to_str(), encoding="utf-8")
     lines = "".join(json.dumps(q) + "\n" for q in questions)
-    result = subprocess.run([PROBE, str(folder / "tokenizer.json")], input=lines, capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [PROBE, str(folder / "tokenizer.json")], input=lines, capture_output=True, text=True, check=True
+    )
     answers = [json.loads(line) for line in result.stdout.split("\n")[:-1]]
     assert len(answers) == len(questions), answers
     return answers
@@ -217,8 +312,11 @@ def ask(tokenizer: Tokenizer, questions: list[dict[str, Any]], folder: Path) -> 
 def expected(tokenizer: Tokenizer, question: dict[str, Any]) -> dict[str, Any]:
     encoding = tokenizer.encode(question["encode"], question.get("pair"), add_special_tokens=question["special"])
     return {
-        "ids": encoding.ids, "type_ids": encoding.type_ids, "attention_mask": encoding.attention_mask,
-        "special_tokens_mask": encoding.special_tokens_mask, "char_offsets": [list(o) for o in encoding.offsets],
+        "ids": encoding.ids,
+        "type_ids": encoding.type_ids,
+        "attention_mask": encoding.attention_mask,
+        "special_tokens_mask": encoding.special_tokens_mask,
+        "char_offsets": [list(o) for o in encoding.offsets],
     }
 
 
@@ -229,7 +327,8 @@ def test_encodes_and_decodes_like_the_reference(family: Callable[[], Tokenizer],
     rng = random.Random(20260101)
     texts = SENTENCES + [fuzzed_text(rng, added) for _ in range(FUZZED)]
     questions: list[dict[str, Any]] = [
-        {"encode": text, "special": i % 3 != 0, **({"pair": texts[-i]} if i % 5 == 1 else {})} for i, text in enumerate(texts)
+        {"encode": text, "special": i % 3 != 0, **({"pair": texts[-i]} if i % 5 == 1 else {})}
+        for i, text in enumerate(texts)
     ]
     mismatches = []
     ids = []

@@ -4,7 +4,8 @@
 //
 // {"encode": "text", "pair": "text" (optional), "special": bool, "max_tokens": n (optional)}: the encoding
 // {"decode": [ids], "skip": bool}: {"text": ..., "stream": [pieces of a StreamDecoder]}
-// An error of the library is answered by {"error": "code name"}; a tokenizer.json that it refuses ends the program likewise.
+// An error of the library is answered by {"error": "code name"}; a tokenizer.json that it refuses ends the program
+// likewise.
 
 #include <fstream>
 #include <iostream>

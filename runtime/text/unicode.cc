@@ -12,13 +12,15 @@
 namespace mconnect::unicode {
 namespace {
 
-// Membership in sorted half-open ranges begin, end, begin, end, ...: an odd number of borders lies at or before a member.
+// Membership in sorted half-open ranges begin, end, begin, end, ...: an odd number of borders lies at or before a
+// member.
 template <std::size_t N>
 bool Contains(const char32_t (&borders)[N], char32_t c) {
   return (std::upper_bound(std::begin(borders), std::end(borders), c) - std::begin(borders)) % 2 == 1;
 }
 
-// Length of the maximal well-formed part of one code point at text[0], and whether it is complete (Unicode 15, table 3-7).
+// Length of the maximal well-formed part of one code point at text[0], and whether it is complete (Unicode 15, table
+// 3-7).
 struct Part {
   std::size_t size;
   bool complete;
@@ -177,10 +179,12 @@ void AppendDecomposition(char32_t c, bool compatible, std::u32string* out) {
   const utf8proc_ssize_t size =
       utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c), buffer.data(), buffer.size(),
                               static_cast<utf8proc_option_t>(options), /*last_boundclass=*/nullptr);
-  for (utf8proc_ssize_t i = 0; i < size; ++i) out->push_back(static_cast<char32_t>(buffer[static_cast<std::size_t>(i)]));
+  for (utf8proc_ssize_t i = 0; i < size; ++i)
+    out->push_back(static_cast<char32_t>(buffer[static_cast<std::size_t>(i)]));
 }
 
 std::optional<char32_t> Compose(char32_t first, char32_t second) {
+  if (second < 0x300) return std::nullopt;
   std::array<utf8proc_int32_t, 3> buffer = {static_cast<utf8proc_int32_t>(first),
                                             static_cast<utf8proc_int32_t>(second)};  // the third takes a terminator
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);

@@ -36,14 +36,14 @@ std::size_t IncompleteSuffix(std::string_view text);
 std::optional<std::string> Repair(std::string_view text);
 
 // Properties. The tokenizers library has them from tables of several Unicode versions; see unicode_tables_gen.py.
-bool IsWhitespace(char32_t c);     // White_Space
-bool IsPunctuation(char32_t c);    // ASCII punctuation and symbols, or category P
-bool IsNumeric(char32_t c);        // category N
-bool IsWord(char32_t c);           // \w
-bool IsControl(char32_t c);        // U+0000, U+FFFD and category C without unassigned, tab, LF and CR
-bool IsNonspacingMark(char32_t c); // category Mn
-bool IsCombiningMark(char32_t c);  // category M
-bool IsCjk(char32_t c);            // the blocks that BERT takes for Chinese
+bool IsWhitespace(char32_t c);      // White_Space
+bool IsPunctuation(char32_t c);     // ASCII punctuation and symbols, or category P
+bool IsNumeric(char32_t c);         // category N
+bool IsWord(char32_t c);            // \w
+bool IsControl(char32_t c);         // U+0000, U+FFFD and category C without unassigned, tab, LF and CR
+bool IsNonspacingMark(char32_t c);  // category Mn
+bool IsCombiningMark(char32_t c);   // category M
+bool IsCjk(char32_t c);             // the blocks that BERT takes for Chinese
 
 // Appends the full lower case mapping without context: one code point, or two for U+0130.
 void AppendLowercase(char32_t c, std::u32string* out);

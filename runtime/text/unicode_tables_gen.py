@@ -70,10 +70,18 @@ def regex_set(pattern: str) -> set[int]:
 
 def regex_stand_ins() -> list[int]:
     """Flat sorted (begin, end, stand-in) triples; a stand-in has the category in both and the same length in UTF-8."""
-    stand_ins = {r"\p{Lu}": (0x1E00, 0x10400), r"\p{Ll}": (0x1E01, 0x10428), r"\p{Lm}": (0x3005, 0x16B40),
-                 r"\p{Lo}": (0x4E00, 0x20000), r"\p{M}": (0x0900, 0x1D167), r"\p{Nd}": (0x0966, 0x1D7CE),
-                 r"\p{Nl}": (0x2160, 0x10140), r"\p{No}": (0x2460, 0x10107), r"\p{P}": (0x0964, 0x11047),
-                 r"\p{S}": (0x2600, 0x1F300)}
+    stand_ins = {
+        r"\p{Lu}": (0x1E00, 0x10400),
+        r"\p{Ll}": (0x1E01, 0x10428),
+        r"\p{Lm}": (0x3005, 0x16B40),
+        r"\p{Lo}": (0x4E00, 0x20000),
+        r"\p{M}": (0x0900, 0x1D167),
+        r"\p{Nd}": (0x0966, 0x1D7CE),
+        r"\p{Nl}": (0x2160, 0x10140),
+        r"\p{No}": (0x2460, 0x10107),
+        r"\p{P}": (0x0964, 0x11047),
+        r"\p{S}": (0x2600, 0x1F300),
+    }
     triples = [(0x180E, 0x180F, 0x2060)]  # MONGOLIAN VOWEL SEPARATOR: a space for PCRE2; WORD JOINER is a format, too
     for pattern, (three_bytes, four_bytes) in stand_ins.items():
         newer = {c for c in regex_set(pattern) if unicodedata.category(chr(c)) == "Cn"}
@@ -95,7 +103,7 @@ def bert(*, clean: bool = False, strip: bool = False) -> normalizers.Normalizer:
 
 
 def unknown_to_normalization(utf8proc: ctypes.CDLL) -> set[int]:
-    """Code points that utf8proc decomposes or reorders and the library leaves alone (they are newer than its tables)."""
+    """Code points that utf8proc decomposes or reorders and the library leaves alone: newer than its tables."""
     nfd, nfkd = normalizers.NFD(), normalizers.NFKD()
 
     class Property(ctypes.Structure):
@@ -111,9 +119,8 @@ def unknown_to_normalization(utf8proc: ctypes.CDLL) -> set[int]:
             if theirs != chr(c):
                 raise ValueError(f"U+{c:04X}: the library decomposes it differently")
             unknown.add(c)
-        elif len(theirs) == 1 and theirs == chr(c):
-            if (utf8proc.utf8proc_get_property(c).contents.combining_class != 0) != reorders:
-                unknown.add(c)
+        elif theirs == chr(c) and (utf8proc.utf8proc_get_property(c).contents.combining_class != 0) != reorders:
+            unknown.add(c)
     return unknown
 
 
@@ -137,20 +144,34 @@ def main() -> None:
     parser.add_argument("--utf8proc", required=True, help="shared library of the utf8proc that the runtime links")
     utf8proc = ctypes.CDLL(parser.parse_args().utf8proc)
     print(HEADER, end="")
-    emit_set("kPunctuation", "Punctuation and BertPreTokenizer.",
-             (c for c in CODE_POINTS if pieces(pre_tokenizers.Punctuation(), c) == 3))
-    emit_set("kNumeric", "Digits.",
-             (c for c in CODE_POINTS if pieces(pre_tokenizers.Digits(individual_digits=True), c) == 3))
-    emit_set("kWord", r"\w of Whitespace and of added tokens with single_word.",
-             (c for c in CODE_POINTS if pieces(pre_tokenizers.Whitespace(), c) == 1))
+    emit_set(
+        "kPunctuation",
+        "Punctuation and BertPreTokenizer.",
+        (c for c in CODE_POINTS if pieces(pre_tokenizers.Punctuation(), c) == 3),
+    )
+    emit_set(
+        "kNumeric", "Digits.", (c for c in CODE_POINTS if pieces(pre_tokenizers.Digits(individual_digits=True), c) == 3)
+    )
+    emit_set(
+        "kWord",
+        r"\w of Whitespace and of added tokens with single_word.",
+        (c for c in CODE_POINTS if pieces(pre_tokenizers.Whitespace(), c) == 1),
+    )
     emit_set("kControl", "Removed by BertNormalizer's clean_text.", removed(bert(clean=True)))
     emit_set("kNonspacingMark", "Removed by BertNormalizer's strip_accents.", removed(bert(strip=True)))
     emit_set("kCombiningMark", "Removed by StripAccents.", removed(normalizers.StripAccents()))
     emit_set("kNotNormalized", "Left alone by NFC, NFD, NFKC and NFKD.", unknown_to_normalization(utf8proc))
-    emit("kLowercase", "Lowercase where utf8proc differs: first, last, distance to the lower case.",
-         lowercase_differences(utf8proc), "std::int32_t")
-    emit("kRegexStandIns", "Code points that PCRE2 (Unicode 14) classes otherwise than the library: begin, end, stand-in.",
-         regex_stand_ins())
+    emit(
+        "kLowercase",
+        "Lowercase where utf8proc differs: first, last, distance to the lower case.",
+        lowercase_differences(utf8proc),
+        "std::int32_t",
+    )
+    emit(
+        "kRegexStandIns",
+        "What PCRE2 (Unicode 14) classes otherwise than the library: begin, end, stand-in.",
+        regex_stand_ins(),
+    )
     print(FOOTER)
 
 

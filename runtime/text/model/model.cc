@@ -18,16 +18,15 @@ std::string TypeOf(const JsonView& json) {
   return json.Find("merges") ? "BPE" : "(none)";
 }
 
-bool IsNullOrAbsent(const JsonView& json, std::string_view key) {
+bool IsEmpty(const JsonView& json, std::string_view key) {
   const auto value = json.Find(key);
-  return !value || value->IsNull();
+  return !value || value->IsNull() || value->String().empty();
 }
 
 }  // namespace
 
 bool Model::CanReadBytes(const JsonView& json) {
-  if (TypeOf(json) != "BPE" || !IsNullOrAbsent(json, "continuing_subword_prefix") ||
-      !IsNullOrAbsent(json, "end_of_word_suffix")) {
+  if (TypeOf(json) != "BPE" || !IsEmpty(json, "continuing_subword_prefix") || !IsEmpty(json, "end_of_word_suffix")) {
     return false;
   }
   return std::ranges::all_of(byte_level::kCharOfByte, [vocab = json["vocab"]](char32_t c) {

@@ -23,8 +23,8 @@ class Model {
  public:
   virtual ~Model() = default;
 
-  // Appends the tokens of a piece, which is not empty. Throws Error(kCorrupt) when the piece needs the unknown token and
-  // the vocabulary lacks it.
+  // Appends the tokens of a piece, which is not empty. Throws Error(kCorrupt) when the piece needs the unknown token
+  // and the vocabulary lacks it.
   virtual void Tokenize(std::string_view piece, std::vector<PieceToken>* tokens) const = 0;
 
   virtual const Vocabulary& vocabulary() const noexcept = 0;

@@ -11,8 +11,8 @@
 
 namespace mconnect {
 
-// A table in which each piece has one place, where the last one wins. Pieces that are long or have many tokens are not kept.
-// 2 MiB at most, of which the operating system gives out what is used. For one thread.
+// A table in which each piece has one place, where the last one wins. Pieces that are long or have many tokens are not
+// kept. 2 MiB at most, of which the operating system gives out what is used. For one thread.
 class WordCache {
  public:
   // Appends the tokens of the piece by the model. All calls must be with the same model.

@@ -40,7 +40,8 @@ void WordPieceModel::Tokenize(std::string_view piece, std::vector<PieceToken>* t
   tokens->resize(first);
   const auto unk = vocabulary_.Id(unk_token_);
   if (!unk) {
-    throw Error(ErrorCode::kCorrupt, "a word is not in the vocabulary, and neither is its unk_token '" + unk_token_ + "'");
+    throw Error(ErrorCode::kCorrupt,
+                "a word is not in the vocabulary, and neither is its unk_token '" + unk_token_ + "'");
   }
   tokens->push_back({*unk, static_cast<std::uint32_t>(piece.size())});
 }

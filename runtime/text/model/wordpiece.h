@@ -22,8 +22,8 @@ class WordPieceModel : public Model {
   Vocabulary vocabulary_;
   std::string unk_token_;
   std::size_t max_chars_;
-  TokenMap continuing_;         // the tokens that begin with the prefix, without it
-  std::size_t longest_ = 0;     // bytes of the longest token
+  TokenMap continuing_;      // the tokens that begin with the prefix, without it
+  std::size_t longest_ = 0;  // bytes of the longest token
 };
 
 }  // namespace mconnect
