@@ -56,7 +56,8 @@ struct mc_tensors {
 
   explicit mc_tensors(mconnect::NamedTensors outputs) : tensors(std::move(outputs)) {
     for (const auto& [name, tensor] : tensors) {
-      views.push_back({name.c_str(), static_cast<mc_dtype>(tensor.dtype()), tensor.shape().size(), tensor.shape().data(), tensor.data()});
+      views.push_back({name.c_str(), static_cast<mc_dtype>(tensor.dtype()), tensor.shape().size(),
+                       tensor.shape().data(), tensor.data()});
     }
   }
 };
@@ -97,7 +98,8 @@ Options Read(const Options* given, Options defaults, const char* name) {
   if (given == nullptr) return defaults;
   if (given->size < sizeof(size_t) || given->size > sizeof(Options)) {
     throw Error(ErrorCode::kInvalidArgument,
-                std::string(name) + ".size is " + std::to_string(given->size) + ", this library knows up to " + std::to_string(sizeof(Options)),
+                std::string(name) + ".size is " + std::to_string(given->size) + ", this library knows up to " +
+                    std::to_string(sizeof(Options)),
                 "initialize the options with their INIT macro");
   }
   std::memcpy(&defaults, given, given->size);
@@ -108,18 +110,21 @@ std::string Text(const char* text, const char* otherwise = "") { return text != 
 
 nlohmann::json Describe(const std::vector<mconnect::TensorInfo>& infos) {
   nlohmann::json list = nlohmann::json::array();
-  for (const auto& i : infos) list.push_back({{"name", i.name}, {"dtype", mconnect::DTypeName(i.dtype)}, {"shape", i.shape}});
+  for (const auto& i : infos)
+    list.push_back({{"name", i.name}, {"dtype", mconnect::DTypeName(i.dtype)}, {"shape", i.shape}});
   return list;
 }
 
 std::string Describe(const mconnect::ModelInfo& info) {
   nlohmann::json modules = nlohmann::json::object();
   for (const auto& m : info.modules) {
-    modules[m.name] = {{"inputs", Describe(m.inputs)}, {"outputs", Describe(m.outputs)}, {"stateful", m.stateful}, {"engine", m.engine},
-                       {"variant", m.variant},         {"device", m.device},             {"precision", m.precision}};
+    modules[m.name] = {{"inputs", Describe(m.inputs)}, {"outputs", Describe(m.outputs)}, {"stateful", m.stateful},
+                       {"engine", m.engine},           {"variant", m.variant},           {"device", m.device},
+                       {"precision", m.precision}};
   }
-  return nlohmann::json{{"id", info.id},           {"name", info.name},     {"family", info.family},       {"tasks", info.tasks},
-                        {"modules", modules},      {"device", info.device}, {"precision", info.precision}, {"threads", info.threads}}
+  return nlohmann::json{
+      {"id", info.id},      {"name", info.name},     {"family", info.family},       {"tasks", info.tasks},
+      {"modules", modules}, {"device", info.device}, {"precision", info.precision}, {"threads", info.threads}}
       .dump();
 }
 
@@ -131,12 +136,14 @@ mconnect::NamedTensors Inputs(const mc_tensor* inputs, size_t count) {
     const std::string place = "inputs[" + std::to_string(i) + "]";
     NotNull(in.name, (place + ".name").c_str());
     if (in.dtype < MC_BOOL || in.dtype > MC_F64) {
-      throw Error(ErrorCode::kInvalidArgument, place + ".dtype is " + std::to_string(in.dtype) + ", which is no mc_dtype");
+      throw Error(ErrorCode::kInvalidArgument,
+                  place + ".dtype is " + std::to_string(in.dtype) + ", which is no mc_dtype");
     }
     if (in.rank > 0) NotNull(in.shape, (place + ".shape").c_str());
     mconnect::Shape shape(in.shape, in.shape + in.rank);
     if (mconnect::NumElements(shape) > 0) NotNull(in.data, (place + ".data").c_str());
-    const auto tensor = mconnect::Tensor::Borrow(static_cast<mconnect::DType>(in.dtype), std::move(shape), const_cast<void*>(in.data));
+    const auto tensor =
+        mconnect::Tensor::Borrow(static_cast<mconnect::DType>(in.dtype), std::move(shape), const_cast<void*>(in.data));
     if (!tensors.emplace(in.name, tensor).second) {
       throw Error(ErrorCode::kInvalidArgument, place + ": the input '" + in.name + "' is given twice");
     }
@@ -144,8 +151,8 @@ mconnect::NamedTensors Inputs(const mc_tensor* inputs, size_t count) {
   return tensors;
 }
 
-mc_error* Generate(const mc_model* model, const mconnect::Prompt& prompt, const mc_generate_options* given, mc_text_callback callback,
-                   void* user, mc_generation** generation) {
+mc_error* Generate(const mc_model* model, const mconnect::Prompt& prompt, const mc_generate_options* given,
+                   mc_text_callback callback, void* user, mc_generation** generation) {
   return Guarded([&] {
     NotNull(model, "model");
     NotNull(generation, "generation");
@@ -229,15 +236,19 @@ mc_error* mc_embed(const mc_model* model, const char* const* texts, size_t count
   });
 }
 
-size_t mc_embeddings_count(const mc_embeddings* e) { return e != nullptr ? static_cast<size_t>(e->embeddings.count()) : 0; }
-size_t mc_embeddings_dimension(const mc_embeddings* e) { return e != nullptr ? static_cast<size_t>(e->embeddings.dimension()) : 0; }
+size_t mc_embeddings_count(const mc_embeddings* e) {
+  return e != nullptr ? static_cast<size_t>(e->embeddings.count()) : 0;
+}
+size_t mc_embeddings_dimension(const mc_embeddings* e) {
+  return e != nullptr ? static_cast<size_t>(e->embeddings.dimension()) : 0;
+}
 const float* mc_embeddings_data(const mc_embeddings* e) {
   return e != nullptr ? static_cast<const float*>(e->embeddings.vectors.data()) : nullptr;
 }
 void mc_embeddings_free(mc_embeddings* embeddings) { delete embeddings; }
 
-mc_error* mc_generate(const mc_model* model, const char* prompt, const mc_generate_options* options, mc_text_callback callback, void* user,
-                      mc_generation** generation) {
+mc_error* mc_generate(const mc_model* model, const char* prompt, const mc_generate_options* options,
+                      mc_text_callback callback, void* user, mc_generation** generation) {
   if (prompt == nullptr) return Guarded([] { NotNull(nullptr, "prompt"); });
   mc_error* error = nullptr;
   mc_error* outer = Guarded([&] { error = Generate(model, prompt, options, callback, user, generation); });
@@ -266,7 +277,8 @@ mc_finish_reason mc_generation_finish_reason(const mc_generation* g) {
 }
 void mc_generation_free(mc_generation* generation) { delete generation; }
 
-mc_error* mc_module_run(const mc_model* model, const char* module, const mc_tensor* inputs, size_t count, mc_tensors** outputs) {
+mc_error* mc_module_run(const mc_model* model, const char* module, const mc_tensor* inputs, size_t count,
+                        mc_tensors** outputs) {
   return Guarded([&] {
     NotNull(model, "model");
     NotNull(module, "module");

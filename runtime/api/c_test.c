@@ -1,26 +1,27 @@
 /* A consumer of the C interface: C11, linked with libmconnect.so alone. Ends with 0 when every promise is kept. */
+#include "mconnect/c.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mconnect/c.h"
-
 static int failures = 0;
 
-#define EXPECT(condition)                                                    \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
+#define EXPECT(condition)                                                      \
+  do {                                                                         \
+    if (!(condition)) {                                                        \
       fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-      ++failures;                                                            \
-    }                                                                        \
+      ++failures;                                                              \
+    }                                                                          \
   } while (0)
 
 /* Checks the code of an error that is expected, and frees it. */
 static void expect_error(mc_error* error, mc_code code, const char* part) {
   EXPECT(mc_error_code(error) == code);
   EXPECT(strstr(mc_error_message(error), part) != NULL);
-  if (error != NULL && strstr(mc_error_message(error), part) == NULL) fprintf(stderr, "  message: %s\n", mc_error_message(error));
+  if (error != NULL && strstr(mc_error_message(error), part) == NULL)
+    fprintf(stderr, "  message: %s\n", mc_error_message(error));
   mc_error_free(error);
 }
 
@@ -126,7 +127,8 @@ static mc_tensor tensor(const char* name, mc_dtype dtype, const int64_t* shape, 
 static void test_sessions(const mc_model* model) {
   const int64_t one = 1, two = 2, shape1[] = {1}, shape11[] = {1, 1}, shape12[] = {1, 2}, ones[] = {1, 1}, zero = 0;
   const int32_t row = 0;
-  mc_tensor inputs[] = {tensor("input_ids", MC_I64, shape11, 2, &two), tensor("attention_mask", MC_I64, shape11, 2, ones),
+  mc_tensor inputs[] = {tensor("input_ids", MC_I64, shape11, 2, &two),
+                        tensor("attention_mask", MC_I64, shape11, 2, ones),
                         tensor("position_ids", MC_I64, shape11, 2, &zero), tensor("beam_idx", MC_I32, shape1, 1, &row),
                         tensor("logits_to_keep", MC_I64, shape1, 1, &one)};
   mc_session* session = NULL;
@@ -154,7 +156,8 @@ static void test_sessions(const mc_model* model) {
 
   EXPECT(mc_module_run(model, "decoder", inputs, 5, &out) == NULL);
   mc_tensors_free(out);
-  expect_error(mc_module_run(model, "decoder", inputs, 4, &out), MC_INVALID_ARGUMENT, "'logits_to_keep' (i64 [1]) is missing");
+  expect_error(mc_module_run(model, "decoder", inputs, 4, &out), MC_INVALID_ARGUMENT,
+               "'logits_to_keep' (i64 [1]) is missing");
   inputs[0].dtype = (mc_dtype)99;
   expect_error(mc_module_run(model, "decoder", inputs, 5, &out), MC_INVALID_ARGUMENT, "dtype is 99");
   expect_error(mc_module_run(model, "vision", inputs, 5, &out), MC_NOT_FOUND, "'vision'");

@@ -17,7 +17,8 @@ int main(int argc, char** argv) {
     const auto model = mconnect::Model::load(argv[1]);
     const mconnect::Embeddings embeddings = model.task<mconnect::TextEmbedding>().embed(lines);
     std::ofstream(argv[3], std::ios::binary)
-        .write(static_cast<const char*>(embeddings.vectors.data()), static_cast<std::streamsize>(embeddings.vectors.bytes()));
+        .write(static_cast<const char*>(embeddings.vectors.data()),
+               static_cast<std::streamsize>(embeddings.vectors.bytes()));
     return 0;
   } catch (const mconnect::Error& e) {
     std::cerr << e.what() << "\n";

@@ -8,8 +8,8 @@
 
 namespace mconnect {
 
-// OpenVINO, which is built in, then the engine libraries that $MCONNECT_ENGINES names (paths separated by ':'). Each library
-// is loaded once. Throws the Error of one that cannot be: who names an engine wants it.
+// OpenVINO, which is built in, then the engine libraries that $MCONNECT_ENGINES names (paths separated by ':'). Each
+// library is loaded once. Throws the Error of one that cannot be: who names an engine wants it.
 std::vector<const mc_engine_api*> Engines();
 
 }  // namespace mconnect

@@ -1,4 +1,4 @@
-"""The native path against the reference library, on the real all-MiniLM-L6-v2: tokenizer, encoder, pooling and normalisation."""
+"""The native path against the reference library on the real all-MiniLM-L6-v2, from text to unit vectors."""
 
 import os
 import subprocess
@@ -39,7 +39,9 @@ def reference(lines: list[str]) -> np.ndarray:
 def test_sentence_vectors_equal_the_references(lines: list[str], tmp_path: Path) -> None:
     texts, out = tmp_path / "lines.txt", tmp_path / "vectors.f32"
     texts.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
-    subprocess.run([PROBE, BUNDLE, texts, out], check=True, env={**os.environ, "MCONNECT_STORE": str(tmp_path / "store")})
+    subprocess.run(
+        [PROBE, BUNDLE, texts, out], check=True, env={**os.environ, "MCONNECT_STORE": str(tmp_path / "store")}
+    )
     ours = np.fromfile(out, np.float32).reshape(len(lines), -1)
     theirs = reference(lines)
     assert ours.shape == theirs.shape == (len(lines), 384)

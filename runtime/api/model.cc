@@ -26,20 +26,23 @@ constexpr const char* kTokenizer = "tokenizer";
 
 void CheckOptions(const LoadOptions& options) {
   if (options.precision != "f32" && options.precision != "bf16") {
-    throw Error(ErrorCode::kInvalidArgument, "there is no precision '" + options.precision + "'", "precisions are 'f32' and 'bf16'");
+    throw Error(ErrorCode::kInvalidArgument, "there is no precision '" + options.precision + "'",
+                "precisions are 'f32' and 'bf16'");
   }
   if (options.threads < 0 || options.threads > kMaxThreads) {
-    throw Error(ErrorCode::kInvalidArgument, "threads is " + std::to_string(options.threads) + ", the limits are 0 and " +
-                                                 std::to_string(kMaxThreads));
+    throw Error(ErrorCode::kInvalidArgument, "threads is " + std::to_string(options.threads) +
+                                                 ", the limits are 0 and " + std::to_string(kMaxThreads));
   }
 }
 
 // The typed error `kNotFound`: "<bundle> has no <kind> '<name>'; it has 'a', 'b'".
 template <typename Names>
-[[noreturn]] void ThrowNotFound(const std::string& bundle, const char* kind, std::string_view name, const Names& names) {
+[[noreturn]] void ThrowNotFound(const std::string& bundle, const char* kind, std::string_view name,
+                                const Names& names) {
   std::string list;
   for (const std::string& n : names) list += (list.empty() ? "'" : ", '") + n + "'";
-  throw Error(ErrorCode::kNotFound, bundle + " has no " + kind + " '" + std::string(name) + "'; it has " + (list.empty() ? "none" : list));
+  throw Error(ErrorCode::kNotFound,
+              bundle + " has no " + kind + " '" + std::string(name) + "'; it has " + (list.empty() ? "none" : list));
 }
 
 std::vector<TensorInfo> Describe(const std::vector<TensorSpec>& specs) {
@@ -133,7 +136,8 @@ Model Model::load(const std::filesystem::path& path, const LoadOptions& options)
   impl->info.device = "cpu";
   impl->info.precision = options.precision;
 
-  // The tokenizer and the modules load side by side. The futures' destructors wait, so that an error leaves no thread behind.
+  // The tokenizer and the modules load side by side. The futures' destructors wait, so that an error leaves no thread
+  // behind.
   std::future<Tokenizer> tokenizer;
   if (manifest.assets.contains(kTokenizer)) {
     tokenizer = std::async(std::launch::async, [&bundle] { return Tokenizer::FromJson(bundle.Asset(kTokenizer)); });

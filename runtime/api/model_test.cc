@@ -1,5 +1,3 @@
-#include "mconnect/mconnect.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "mconnect/mconnect.h"
 
 namespace mconnect {
 namespace {
@@ -71,7 +71,8 @@ TEST(Model, TellsWhatItIsAndHowItRuns) {
 TEST(Model, NamesWhatABundleDoesNotHave) {
   EXPECT_EQ(ErrorOf([] { Encoder().module("decoder"); }).code(), ErrorCode::kNotFound);
   EXPECT_HAS(ErrorOf([] { Encoder().module("decoder"); }).message(), "has no module 'decoder'; it has 'encoder'");
-  EXPECT_HAS(ErrorOf([] { Encoder().task<TextGeneration>(); }).message(), "has no task 'text-generation'; it has 'text-embedding'");
+  EXPECT_HAS(ErrorOf([] { Encoder().task<TextGeneration>(); }).message(),
+             "has no task 'text-generation'; it has 'text-embedding'");
   EXPECT_EQ(ErrorOf([] { Encoder().asset("labels"); }).code(), ErrorCode::kNotFound);
   EXPECT_HAS(Encoder().asset("text-embedding"), "max_tokens");
 }
@@ -110,7 +111,8 @@ TEST(Model, TasksAndModulesOutliveIt) {
 
 TEST(Model, EmbedsTheSameAloneAndInAPaddedBatch) {
   const auto task = Encoder().task<TextEmbedding>();
-  const std::vector<std::string> texts = {"a cat", "", "the quick brown fox jumps over the lazy dog", "Über sieben Brücken", "猫"};
+  const std::vector<std::string> texts = {"a cat", "", "the quick brown fox jumps over the lazy dog",
+                                          "Über sieben Brücken", "猫"};
   const Embeddings all = task.embed(texts);
   ASSERT_EQ(all.count(), 5);
   EXPECT_EQ(all.dimension(), task.dimension());
@@ -189,7 +191,8 @@ TEST(Model, EightThreadsShareOne) {
   const auto embedding = Encoder().task<TextEmbedding>();
   const auto generation = Decoder().task<TextGeneration>();
   const Embeddings expected = embedding.embed({"a cat", "a dog"});
-  const std::vector<std::int32_t> ids = generation.generate("a cat", {.max_new_tokens = 8, .greedy = true, .ignore_eos = true}).ids;
+  const std::vector<std::int32_t> ids =
+      generation.generate("a cat", {.max_new_tokens = 8, .greedy = true, .ignore_eos = true}).ids;
   std::vector<std::thread> threads;
   std::vector<int> wrong(8, 0);
   for (std::size_t t = 0; t < wrong.size(); ++t) {

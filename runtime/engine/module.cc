@@ -21,7 +21,8 @@ constexpr std::size_t kMaxIdle = 8;
 
 void Check(const mc_engine_api& engine, int32_t code) {
   if (code == 0) return;
-  const bool known = code >= static_cast<int>(ErrorCode::kInvalidArgument) && code <= static_cast<int>(ErrorCode::kInternal);
+  const bool known =
+      code >= static_cast<int>(ErrorCode::kInvalidArgument) && code <= static_cast<int>(ErrorCode::kInternal);
   throw Error(known ? static_cast<ErrorCode>(code) : ErrorCode::kInternal, engine.last_error());
 }
 
@@ -57,7 +58,7 @@ struct LoadedModule::Impl {
   ModuleInfo info;
   std::shared_ptr<const void> weights;  // stays mapped while the variant is open
   mc_engine_variant* variant = nullptr;
-  std::vector<std::size_t> inputs;      // position in info.inputs → the engine's index
+  std::vector<std::size_t> inputs;  // position in info.inputs → the engine's index
   std::vector<std::size_t> outputs;
   std::mutex mutex;
   std::vector<mc_engine_context*> idle;
@@ -107,13 +108,14 @@ struct LoadedModule::Impl {
     for (const TensorInfo& expected : info.inputs) {
       const auto it = given.find(expected.name);
       if (it == given.end()) {
-        Refuse("input '" + expected.name + "' (" + std::string(DTypeName(expected.dtype)) + " " + ShapeText(expected.shape) +
-               ") is missing");
+        Refuse("input '" + expected.name + "' (" + std::string(DTypeName(expected.dtype)) + " " +
+               ShapeText(expected.shape) + ") is missing");
       }
       const Tensor& tensor = it->second;
       const std::string name = "input '" + expected.name + "'";
       if (tensor.dtype() != expected.dtype) {
-        Refuse(name + ": expected " + std::string(DTypeName(expected.dtype)) + ", got " + std::string(DTypeName(tensor.dtype())));
+        Refuse(name + ": expected " + std::string(DTypeName(expected.dtype)) + ", got " +
+               std::string(DTypeName(tensor.dtype())));
       }
       const std::string shapes = ": expected " + ShapeText(expected.shape) + ", got " + ShapeString(tensor.shape());
       if (tensor.shape().size() != expected.shape.size()) Refuse(name + shapes);
@@ -151,14 +153,16 @@ struct LoadedModule::Impl {
     }
     std::vector<std::size_t> indices;
     const auto corrupt = [&](const std::string& what) {
-      throw Error(ErrorCode::kCorrupt, "module '" + info.name + "', variant '" + info.variant + "': " + kind + " " + what);
+      throw Error(ErrorCode::kCorrupt,
+                  "module '" + info.name + "', variant '" + info.variant + "': " + kind + " " + what);
     };
     for (const TensorInfo& e : expected) {
       const auto it = ports.find(e.name);
       if (it == ports.end()) corrupt("'" + e.name + "' of the manifest is not in the artifact");
       const mc_engine_port& port = it->second.second;
       if (port.dtype != static_cast<int32_t>(e.dtype)) corrupt("'" + e.name + "' has another dtype in the artifact");
-      if (static_cast<std::size_t>(port.rank) != e.shape.size()) corrupt("'" + e.name + "' has another rank in the artifact");
+      if (static_cast<std::size_t>(port.rank) != e.shape.size())
+        corrupt("'" + e.name + "' has another rank in the artifact");
       indices.push_back(it->second.first);
     }
     if (ports.size() != expected.size()) {
@@ -169,7 +173,8 @@ struct LoadedModule::Impl {
   }
 };
 
-LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options, ModuleInfo info) {
+LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options,
+                        ModuleInfo info) {
   auto impl = std::make_shared<LoadedModule::Impl>();
   impl->engine = &engine;
   impl->info = std::move(info);
@@ -229,7 +234,8 @@ struct Session::Impl {
     for (std::size_t i = 0; i < module->outputs.size(); ++i) {
       mc_engine_tensor view = {};
       Check(engine, engine.output(context, module->outputs[i], &view));
-      Tensor tensor = Tensor::Borrow(static_cast<DType>(view.dtype), Shape(view.shape, view.shape + view.rank), view.data);
+      Tensor tensor =
+          Tensor::Borrow(static_cast<DType>(view.dtype), Shape(view.shape, view.shape + view.rank), view.data);
       if (copy) {
         Tensor owned(tensor.dtype(), tensor.shape());
         if (owned.bytes() > 0) std::memcpy(owned.data(), tensor.data(), owned.bytes());

@@ -68,9 +68,10 @@ TEST(LoadedModule, NamesTheInputAndBothSidesOfAMistake) {
             "module 'encoder': input 'attention_mask': expected i64, got f32");
   EXPECT_EQ(message({{"input_ids", ids}, {"attention_mask", Ids({2}, {1, 1})}}),
             "module 'encoder': input 'attention_mask': expected [batch,tokens], got [2]");
-  EXPECT_EQ(message({{"input_ids", ids}, {"attention_mask", Ids({1, 3}, {1, 1, 1})}}),
-            "module 'encoder': input 'attention_mask': expected [batch,tokens], got [1,3], where 'tokens' is 2 in input "
-            "'input_ids'");
+  EXPECT_EQ(
+      message({{"input_ids", ids}, {"attention_mask", Ids({1, 3}, {1, 1, 1})}}),
+      "module 'encoder': input 'attention_mask': expected [batch,tokens], got [1,3], where 'tokens' is 2 in input "
+      "'input_ids'");
   EXPECT_EQ(message({{"input_ids", ids}, {"attention_mask", ids}, {"mask", ids}}),
             "module 'encoder': there is no input 'mask'; its inputs are 'input_ids', 'attention_mask'");
 }
@@ -79,7 +80,9 @@ TEST(LoadedModule, ChecksFixedDimensions) {
   ModuleInfo info = EncoderInfo();
   info.inputs[0].shape = {"batch", "7"};
   const LoadedModule module = Open("encoder 4", info);
-  const Error e = ErrorOf([&] { module.run({{"input_ids", Ids({1, 2}, {5, 6})}, {"attention_mask", Ids({1, 2}, {1, 1})}}); });
+  const Error e = ErrorOf([&] {
+    module.run({{"input_ids", Ids({1, 2}, {5, 6})}, {"attention_mask", Ids({1, 2}, {1, 1})}});
+  });
   EXPECT_EQ(e.message(), "module 'encoder': input 'input_ids': expected [batch,7], got [1,2]");
 }
 
@@ -180,8 +183,10 @@ TEST(LoadedModule, ManyThreadsMayRunIt) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 200; ++i) {
-        const NamedTensors out = module.run({{"input_ids", Ids({1, 1}, {t * 1000 + i})}, {"attention_mask", Ids({1, 1}, {1})}});
-        wrong[static_cast<std::size_t>(t)] += out.at("last_hidden_state").values<float>()[0] != static_cast<float>(t * 1000 + i);
+        const NamedTensors out =
+            module.run({{"input_ids", Ids({1, 1}, {t * 1000 + i})}, {"attention_mask", Ids({1, 1}, {1})}});
+        wrong[static_cast<std::size_t>(t)] +=
+            out.at("last_hidden_state").values<float>()[0] != static_cast<float>(t * 1000 + i);
       }
     });
   }

@@ -21,9 +21,10 @@ struct EngineOptions {
   int threads = 0;
 };
 
-// `info` says what the manifest promises; its `precision` is what the engine made of the one asked for. Throws the engine's Error,
-// and Error(kCorrupt) when the artifact's inputs and outputs are not those of `info`.
-LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options, ModuleInfo info);
+// `info` says what the manifest promises; its `precision` is what the engine made of the one asked for. Throws the
+// engine's Error, and Error(kCorrupt) when the artifact's inputs and outputs are not those of `info`.
+LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options,
+                        ModuleInfo info);
 
 }  // namespace mconnect
 

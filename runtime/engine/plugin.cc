@@ -16,8 +16,9 @@ const mc_engine_api* LoadEnginePlugin(const std::filesystem::path& library) {
   const auto entry = reinterpret_cast<mc_engine_entry_fn>(::dlsym(handle, "mc_engine_entry"));
   const mc_engine_api* api = entry ? entry(MC_ENGINE_ABI) : nullptr;
   if (api != nullptr && api->abi == MC_ENGINE_ABI && api->struct_size >= sizeof(mc_engine_api)) return api;
-  const std::string why = entry == nullptr ? " exports no mc_engine_entry"
-                                           : " does not serve version " + std::to_string(MC_ENGINE_ABI) + " of the engine ABI";
+  const std::string why = entry == nullptr
+                              ? " exports no mc_engine_entry"
+                              : " does not serve version " + std::to_string(MC_ENGINE_ABI) + " of the engine ABI";
   ::dlclose(handle);
   throw Error(ErrorCode::kUnavailable, name + why, "build it against this version of Model Connect");
 }

@@ -85,7 +85,8 @@ Selection SelectVariant(std::string_view name, const Module& module, std::span<c
   }
   for (const Variant& variant : module.variants) {
     const auto reject = [&](const std::string& why) { reasons += "\n  " + variant.path + ": " + why; };
-    const auto engine = std::find_if(engines.begin(), engines.end(), [&](const auto* e) { return variant.engine == e->name; });
+    const auto engine =
+        std::find_if(engines.begin(), engines.end(), [&](const auto* e) { return variant.engine == e->name; });
     if (engine == engines.end()) {
       reject("the engine '" + variant.engine + "' is not part of this build");
       continue;
@@ -112,8 +113,8 @@ Selection SelectVariant(std::string_view name, const Module& module, std::span<c
                 "the device '" + std::string(device) + "' is not available here; there is " + Offered(engines),
                 "use device 'auto' or one of these");
   }
-  throw Error(ErrorCode::kUnsupported,
-              "no variant of module '" + std::string(name) + "' runs here:" + (reasons.empty() ? " it has none" : reasons));
+  throw Error(ErrorCode::kUnsupported, "no variant of module '" + std::string(name) +
+                                           "' runs here:" + (reasons.empty() ? " it has none" : reasons));
 }
 
 }  // namespace mconnect

@@ -12,9 +12,9 @@
 namespace mconnect {
 
 struct Selection {
-  const Variant* variant;        // of the manifest's module
+  const Variant* variant;  // of the manifest's module
   const mc_engine_api* engine;
-  std::string device;            // the engine's id of it
+  std::string device;  // the engine's id of it
 };
 
 // Scores each variant against the engines and takes the best: a GPU before a CPU; of equals, the first in the manifest.

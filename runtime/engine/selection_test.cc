@@ -75,7 +75,8 @@ TEST(SelectVariant, NeverFallsBackFromTheDeviceAskedFor) {
 }
 
 TEST(SelectVariant, SaysForEachVariantWhyItDoesNotFit) {
-  const Module module = Make({Make("tensorrt", "x.plan"), Make("toy", "y", {{"version", "1.3"}}), Make("toy", "z", {{"moon", "full"}})});
+  const Module module =
+      Make({Make("tensorrt", "x.plan"), Make("toy", "y", {{"version", "1.3"}}), Make("toy", "z", {{"moon", "full"}})});
   const Error e = SelectError(module, {ToyEngine()}, "auto");
   EXPECT_EQ(e.code(), ErrorCode::kUnsupported);
   EXPECT_HAS(e.message(), "module 'encoder'");
@@ -98,7 +99,8 @@ TEST(SelectVariant, ComparesVersionsByNumber) {
 
 TEST(SelectVariant, RefusesWhatIsNoDevice) {
   for (const char* device : {"", "GPU", "gpu:", "gpu:x", "cuda:0", "cpu:1"}) {
-    EXPECT_EQ(SelectError(Make({Make("toy", "a")}), {ToyEngine()}, device).code(), ErrorCode::kInvalidArgument) << device;
+    EXPECT_EQ(SelectError(Make({Make("toy", "a")}), {ToyEngine()}, device).code(), ErrorCode::kInvalidArgument)
+        << device;
   }
 }
 

@@ -11,8 +11,8 @@
 
 namespace mconnect {
 
-// Feeds a decoder module (docs/architecture.md, module conventions). Rows are padded on the left, so that the newest token of
-// each row is in the last column. Only the logits of that column are computed.
+// Feeds a decoder module (docs/architecture.md, module conventions). Rows are padded on the left, so that the newest
+// token of each row is in the last column. Only the logits of that column are computed.
 class DecoderBatch {
  public:
   // `session` has an empty state. `vocabulary`: the width of its logits.
@@ -21,7 +21,8 @@ class DecoderBatch {
   // Takes the prompts, none of them empty.
   void Start(const std::vector<std::vector<TokenId>>& prompts);
 
-  // Runs the next at most `chunk` columns of the prompts. False when they are done: logits() then has what follows them.
+  // Runs the next at most `chunk` columns of the prompts. False when they are done: logits() then has what follows
+  // them.
   bool Prefill(std::int64_t chunk);
 
   // Appends one token to each row and runs it.
@@ -41,10 +42,10 @@ class DecoderBatch {
   std::int64_t vocabulary_;
   TokenId pad_;
   std::vector<std::vector<TokenId>> prompts_;
-  std::vector<std::int64_t> padding_;     // of each row
-  std::vector<std::int32_t> beam_;        // row of the cache that each row continues
-  std::int64_t length_ = 0;               // columns of the prompts
-  std::int64_t done_ = 0;                 // columns that were run
+  std::vector<std::int64_t> padding_;  // of each row
+  std::vector<std::int32_t> beam_;     // row of the cache that each row continues
+  std::int64_t length_ = 0;            // columns of the prompts
+  std::int64_t done_ = 0;              // columns that were run
   std::vector<std::int64_t> ids_, mask_, positions_;
   Tensor logits_;
 };

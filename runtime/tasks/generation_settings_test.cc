@@ -10,7 +10,8 @@ namespace mconnect {
 namespace {
 
 std::string Asset(const std::string& defaults) {
-  return R"({"bos_token_id": null, "eos_token_ids": [2, 7], "max_tokens": 64, "pad_token_id": 0, "defaults": )" + defaults + "}";
+  return R"({"bos_token_id": null, "eos_token_ids": [2, 7], "max_tokens": 64, "pad_token_id": 0, "defaults": )" +
+         defaults + "}";
 }
 
 GenerationSettings Parse(const std::string& defaults) { return ParseGenerationSettings(Asset(defaults)); }
@@ -39,7 +40,9 @@ TEST(GenerationSettings, ReadsTheAsset) {
 
 TEST(GenerationSettings, RefusesUnknownAndMissingKeysByName) {
   EXPECT_NE(MessageOf(Asset(R"({"temprature": 1})")).find("temprature"), std::string::npos);
-  EXPECT_NE(MessageOf(R"({"eos_token_ids": [], "max_tokens": 1, "pad_token_id": 0, "defaults": {}})").find("bos_token_id"), std::string::npos);
+  EXPECT_NE(
+      MessageOf(R"({"eos_token_ids": [], "max_tokens": 1, "pad_token_id": 0, "defaults": {}})").find("bos_token_id"),
+      std::string::npos);
   EXPECT_NE(MessageOf(Asset(R"({"top_k": -1})")).find("top_k"), std::string::npos);
 }
 
@@ -66,9 +69,7 @@ TEST(ResolveSampling, ASamplingOptionAsksForSampling) {
   EXPECT_TRUE(ResolveSampling(Parse("{}"), {.repetition_penalty = 1.1f}, 0).greedy);
 }
 
-TEST(ResolveSampling, RowsHaveSeedsOfTheirOwn) {
-  EXPECT_EQ(ResolveSampling(Parse("{}"), {.seed = 5}, 3).seed, 8u);
-}
+TEST(ResolveSampling, RowsHaveSeedsOfTheirOwn) { EXPECT_EQ(ResolveSampling(Parse("{}"), {.seed = 5}, 3).seed, 8u); }
 
 TEST(ResolveSampling, RefusesValuesOutsideTheirLimits) {
   const GenerationSettings s = Parse("{}");

@@ -12,7 +12,8 @@ Pooling ParsePooling(std::string_view name) {
   if (name == "mean") return Pooling::kMean;
   if (name == "cls") return Pooling::kCls;
   if (name == "last") return Pooling::kLast;
-  throw Error(ErrorCode::kCorrupt, "there is no pooling '" + std::string(name) + "'", "poolings are 'mean', 'cls' and 'last'");
+  throw Error(ErrorCode::kCorrupt, "there is no pooling '" + std::string(name) + "'",
+              "poolings are 'mean', 'cls' and 'last'");
 }
 
 void Pool(Pooling pooling, std::span<const float> hidden, std::span<const std::int64_t> mask, std::span<float> out) {

@@ -45,7 +45,8 @@ std::int64_t HiddenSize(const ModuleInfo& info) {
     if (std::from_chars(text.data(), text.data() + text.size(), size).ec == std::errc() && size > 0) return size;
   }
   throw Error(ErrorCode::kUnsupported,
-              "module '" + info.name + "' has no output 'last_hidden_state' of f32 [batch,tokens,<number>], which text-embedding needs");
+              "module '" + info.name +
+                  "' has no output 'last_hidden_state' of f32 [batch,tokens,<number>], which text-embedding needs");
 }
 
 }  // namespace
@@ -65,7 +66,8 @@ struct TextEmbedding::Impl {
     for (const TensorInfo& input : encoder.info().inputs) has_types |= input.name == "token_type_ids";
   }
 
-  std::vector<Encoding> Encode(const std::vector<std::string>& texts, std::size_t max_tokens, Embeddings& result) const {
+  std::vector<Encoding> Encode(const std::vector<std::string>& texts, std::size_t max_tokens,
+                               Embeddings& result) const {
     std::vector<Encoding> encodings;
     encodings.reserve(texts.size());
     EncodeOptions options;
@@ -87,8 +89,8 @@ struct TextEmbedding::Impl {
   }
 
   // Runs the texts at `rows`, the longest first, and writes their vectors.
-  void RunBatch(Session& session, const std::vector<Encoding>& encodings, std::span<const std::size_t> rows, bool normalize,
-                std::span<float> vectors) const {
+  void RunBatch(Session& session, const std::vector<Encoding>& encodings, std::span<const std::size_t> rows,
+                bool normalize, std::span<float> vectors) const {
     const std::size_t tokens = encodings[rows[0]].size();
     const Shape shape = {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(tokens)};
     NamedTensors inputs = {{"input_ids", Tensor(DType::kI64, shape)}, {"attention_mask", Tensor(DType::kI64, shape)}};
@@ -107,13 +109,14 @@ struct TextEmbedding::Impl {
     const NamedTensors outputs = session.run_borrowed(inputs);
     const Tensor& hidden = outputs.at("last_hidden_state");
     if (hidden.shape() != Shape{shape[0], shape[1], dimension}) {
-      throw Error(ErrorCode::kInternal, "the encoder gave last_hidden_state " + ShapeString(hidden.shape()) + " for input_ids " +
-                                            ShapeString(shape));
+      throw Error(ErrorCode::kInternal, "the encoder gave last_hidden_state " + ShapeString(hidden.shape()) +
+                                            " for input_ids " + ShapeString(shape));
     }
     const auto width = static_cast<std::size_t>(dimension);
     for (std::size_t r = 0; r < rows.size(); ++r) {
       const std::span<float> out = vectors.subspan(rows[r] * width, width);
-      Pool(settings.pooling, hidden.values<float>().subspan(r * tokens * width, tokens * width), mask.subspan(r * tokens, tokens), out);
+      Pool(settings.pooling, hidden.values<float>().subspan(r * tokens * width, tokens * width),
+           mask.subspan(r * tokens, tokens), out);
       if (normalize) Normalize(out);
     }
   }
@@ -139,7 +142,8 @@ Embeddings TextEmbedding::embed(const std::vector<std::string>& texts, const Emb
   std::vector<std::size_t> order(texts.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::erase_if(order, [&](std::size_t i) { return encodings[i].size() == 0; });
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return encodings[a].size() > encodings[b].size(); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return encodings[a].size() > encodings[b].size(); });
 
   if (order.empty()) return result;
   Session session = impl_->encoder.session();

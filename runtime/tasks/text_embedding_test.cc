@@ -92,8 +92,10 @@ TEST(TextEmbedding, CutsLongTextsBeforeTheClosingToken) {
 
 TEST(TextEmbedding, RefusesOptionsOutsideTheirLimits) {
   const TextEmbedding model(ToyParts::Encoder());
-  EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.batch_size = 0}); }).message(), "batch_size is 0, the limits are 1 and 4096");
-  EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.max_tokens = 17}); }).message(), "max_tokens is 17, the limits are 2 and 16");
+  EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.batch_size = 0}); }).message(),
+            "batch_size is 0, the limits are 1 and 4096");
+  EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.max_tokens = 17}); }).message(),
+            "max_tokens is 17, the limits are 2 and 16");
   EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.max_tokens = 1}); }).code(), ErrorCode::kInvalidArgument);
 }
 

@@ -32,8 +32,9 @@ std::int64_t VocabularySize(const ModuleInfo& info) {
     const std::string& text = output.shape[2];
     if (std::from_chars(text.data(), text.data() + text.size(), size).ec == std::errc() && size > 0) return size;
   }
-  throw Error(ErrorCode::kUnsupported,
-              "module '" + info.name + "' has no output 'logits' of f32 [batch,kept,<number>], which text-generation needs");
+  throw Error(
+      ErrorCode::kUnsupported,
+      "module '" + info.name + "' has no output 'logits' of f32 [batch,kept,<number>], which text-generation needs");
 }
 
 // One prompt and what became of it.
@@ -41,7 +42,12 @@ class Row {
  public:
   Row(std::size_t index, std::vector<TokenId> prompt, const Tokenizer& tokenizer, const SamplingOptions& sampling,
       const std::vector<std::string>& stop, const TextCallback& callback)
-      : index_(index), context_(std::move(prompt)), sampler_(sampling), decoder_(tokenizer), stops_(stop), callback_(callback) {
+      : index_(index),
+        context_(std::move(prompt)),
+        sampler_(sampling),
+        decoder_(tokenizer),
+        stops_(stop),
+        callback_(callback) {
     result_.prompt_tokens = static_cast<std::int64_t>(context_.size());
   }
 
@@ -104,10 +110,14 @@ class Row {
 
 std::string_view FinishReasonName(FinishReason reason) noexcept {
   switch (reason) {
-    case FinishReason::kEos: return "eos";
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kCancelled: return "cancelled";
+    case FinishReason::kEos:
+      return "eos";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
   }
   return "unknown";
 }
@@ -136,15 +146,16 @@ struct TextGeneration::Impl {
     }
     if (ids.empty()) {
       if (!settings.bos_token_id) {
-        throw Error(ErrorCode::kInvalidArgument, name + " is empty, and this model has no begin-of-text token to start from",
+        throw Error(ErrorCode::kInvalidArgument,
+                    name + " is empty, and this model has no begin-of-text token to start from",
                     "give it at least one token");
       }
       ids.push_back(*settings.bos_token_id);
     }
     for (const TokenId id : ids) {
       if (id >= 0 && id < vocabulary) continue;
-      throw Error(ErrorCode::kInvalidArgument, name + " has the token id " + std::to_string(id) + ", the limits are 0 and " +
-                                                   std::to_string(vocabulary - 1));
+      throw Error(ErrorCode::kInvalidArgument, name + " has the token id " + std::to_string(id) +
+                                                   ", the limits are 0 and " + std::to_string(vocabulary - 1));
     }
     return ids;
   }
@@ -158,8 +169,9 @@ struct TextGeneration::Impl {
     }
     if (asked > room) {
       throw Error(ErrorCode::kInvalidArgument,
-                  name + " has " + std::to_string(prompt_tokens) + " tokens, with max_new_tokens " + std::to_string(asked) + " that is " +
-                      std::to_string(prompt_tokens + asked) + "; the model's context is " + std::to_string(settings.max_tokens),
+                  name + " has " + std::to_string(prompt_tokens) + " tokens, with max_new_tokens " +
+                      std::to_string(asked) + " that is " + std::to_string(prompt_tokens + asked) +
+                      "; the model's context is " + std::to_string(settings.max_tokens),
                   "shorten the prompt or lower max_new_tokens");
     }
     return asked;
@@ -170,11 +182,13 @@ TextGeneration::TextGeneration(const ModelParts& parts) : impl_(std::make_shared
 
 std::int64_t TextGeneration::max_tokens() const noexcept { return impl_->settings.max_tokens; }
 
-Generation TextGeneration::generate(const Prompt& prompt, const GenerateOptions& options, const TextCallback& callback) const {
+Generation TextGeneration::generate(const Prompt& prompt, const GenerateOptions& options,
+                                    const TextCallback& callback) const {
   return std::move(generate_batch({prompt}, options, callback).front());
 }
 
-std::vector<Generation> TextGeneration::generate_batch(const std::vector<Prompt>& prompts, const GenerateOptions& options,
+std::vector<Generation> TextGeneration::generate_batch(const std::vector<Prompt>& prompts,
+                                                       const GenerateOptions& options,
                                                        const TextCallback& callback) const {
   std::vector<Row> rows;
   std::vector<std::int64_t> new_tokens;
@@ -184,7 +198,8 @@ std::vector<Generation> TextGeneration::generate_batch(const std::vector<Prompt>
     const std::string name = prompts.size() == 1 ? "the prompt" : "prompt " + std::to_string(i);
     encoded.push_back(impl_->Encode(prompts[i], name));
     new_tokens.push_back(impl_->NewTokens(options, static_cast<std::int64_t>(encoded[i].size()), name));
-    rows.emplace_back(i, encoded[i], *impl_->tokenizer, ResolveSampling(impl_->settings, options, i), options.stop, callback);
+    rows.emplace_back(i, encoded[i], *impl_->tokenizer, ResolveSampling(impl_->settings, options, i), options.stop,
+                      callback);
   }
   if (prompts.empty()) return {};
 

@@ -70,13 +70,14 @@ TEST_F(TextGenerationTest, EndsAtTheEndOfText) {
 TEST_F(TextGenerationTest, StreamsPiecesThatAreWholeCharactersAndMakeTheText) {
   std::string streamed;
   int pieces = 0;
-  const Generation g = model.generate(kPrompt, {.max_new_tokens = 200, .ignore_eos = true}, [&](const TextChunk& chunk) {
-    EXPECT_EQ(chunk.index, 0u);
-    EXPECT_FALSE(chunk.text.empty());
-    EXPECT_NE(static_cast<unsigned char>(chunk.text.front()) & 0xC0, 0x80) << "begins inside of a character";
-    streamed += chunk.text;
-    ++pieces;
-  });
+  const Generation g =
+      model.generate(kPrompt, {.max_new_tokens = 200, .ignore_eos = true}, [&](const TextChunk& chunk) {
+        EXPECT_EQ(chunk.index, 0u);
+        EXPECT_FALSE(chunk.text.empty());
+        EXPECT_NE(static_cast<unsigned char>(chunk.text.front()) & 0xC0, 0x80) << "begins inside of a character";
+        streamed += chunk.text;
+        ++pieces;
+      });
   EXPECT_EQ(streamed, g.text);
   EXPECT_GT(pieces, 10);
 }
@@ -145,10 +146,10 @@ TEST_F(TextGenerationTest, TheSameSeedGivesTheSameText) {
 TEST_F(TextGenerationTest, CanBeCancelledInTheMiddle) {
   std::stop_source source;
   int pieces = 0;
-  const Generation g = model.generate(kPrompt, {.max_new_tokens = 500, .ignore_eos = true, .cancel = source.get_token()},
-                                      [&](const TextChunk&) {
-                                        if (++pieces == 3) source.request_stop();
-                                      });
+  const Generation g = model.generate(
+      kPrompt, {.max_new_tokens = 500, .ignore_eos = true, .cancel = source.get_token()}, [&](const TextChunk&) {
+        if (++pieces == 3) source.request_stop();
+      });
   EXPECT_EQ(g.finish_reason, FinishReason::kCancelled);
   EXPECT_GT(g.completion_tokens, 0);
   EXPECT_LT(g.completion_tokens, 30);
@@ -175,13 +176,22 @@ TEST_F(TextGenerationTest, RefusesWhatExceedsTheContextWithBothNumbers) {
             "the prompt has 5 tokens, with max_new_tokens 6 that is 11; the model's context is 10");
   EXPECT_EQ(small.generate("Hello", {.ignore_eos = true}).ids.size(), 5u);  // what there is room for
   EXPECT_EQ(ErrorOf([&] { small.generate("Hello world"); }).code(), ErrorCode::kInvalidArgument);
-  EXPECT_NE(ErrorOf([&] { small.generate_batch({"a", "Hello world"}); }).message().find("prompt 1 has 11 tokens"), std::string::npos);
+  EXPECT_NE(ErrorOf([&] {
+              small.generate_batch({"a", "Hello world"});
+            })
+                .message()
+                .find("prompt 1 has 11 tokens"),
+            std::string::npos);
 }
 
 TEST_F(TextGenerationTest, RefusesWrongInput) {
-  EXPECT_EQ(ErrorOf([&] { model.generate(Ids{1, 258}); }).message(), "the prompt has the token id 258, the limits are 0 and 257");
+  EXPECT_EQ(ErrorOf([&] {
+              model.generate(Ids{1, 258});
+            }).message(),
+            "the prompt has the token id 258, the limits are 0 and 257");
   EXPECT_EQ(ErrorOf([&] { model.generate(Ids{-1}); }).code(), ErrorCode::kInvalidArgument);
-  EXPECT_EQ(ErrorOf([&] { model.generate("a", {.max_new_tokens = 0}); }).message(), "max_new_tokens is 0, the least is 1");
+  EXPECT_EQ(ErrorOf([&] { model.generate("a", {.max_new_tokens = 0}); }).message(),
+            "max_new_tokens is 0, the least is 1");
   EXPECT_EQ(ErrorOf([&] { model.generate("a", {.stop = {""}}); }).code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf([&] { model.generate(""); }).code(), ErrorCode::kInvalidArgument);
 }

@@ -3,8 +3,8 @@
     bazel run //tools/bench -- embedding --bundle minilm.bundle --checkpoint DIR
     bazel run //tools/bench -- generation --bundle decoder.bundle
 
-Contenders take turns in one run (see rounds.py); the best round of each counts. The last lines say how many times as fast as
-each of the others Model Connect is.
+Contenders take turns in one run (see rounds.py); the best round of each counts. The last lines say how many times as
+fast as each of the others Model Connect is.
 """
 
 import argparse
@@ -25,7 +25,13 @@ def embedding(options: argparse.Namespace) -> list[Contender]:
     arguments = (texts, options.threads, options.precision)
     rivals = [Contender("openvino", contenders.openvino_embedding, (options.bundle, *arguments))]
     if options.checkpoint:
-        rivals.append(Contender("transformers f32", contenders.transformers_embedding, (options.checkpoint, texts, options.threads, "f32")))
+        rivals.append(
+            Contender(
+                "transformers f32",
+                contenders.transformers_embedding,
+                (options.checkpoint, texts, options.threads, "f32"),
+            )
+        )
     return [Contender(SUBJECT, contenders.ours_embedding, (options.bundle, *arguments)), *rivals]
 
 
@@ -40,7 +46,9 @@ def generation(options: argparse.Namespace) -> list[Contender]:
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(required=True, metavar="embedding|generation")
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))  # where `bazel run` was called
     for make in (embedding, generation):
@@ -53,7 +61,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         command.add_argument("--rounds", type=int, default=7)
         command.add_argument("--json", action="store_true", help="print one JSON object")
         if make is embedding:
-            command.add_argument("--checkpoint", type=folder.joinpath, help="its checkpoint, to compare with transformers")
+            command.add_argument(
+                "--checkpoint", type=folder.joinpath, help="its checkpoint, to compare with transformers"
+            )
             command.add_argument("--batch", type=int, default=8)
         else:
             command.add_argument("--new-tokens", type=int, default=64)

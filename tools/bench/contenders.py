@@ -22,15 +22,18 @@ def unpack(bundle: Path) -> Path:
 
     folder = Path(tempfile.mkdtemp(prefix="bench-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with bundle.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain:
-        with tarfile.open(fileobj=plain, mode="r|") as tar:
-            for member in tar:
-                content = tar.extractfile(member)
-                assert content is not None, f"{bundle}: {member.name} is no file"
-                path = folder / member.name
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with path.open("wb") as out:
-                    shutil.copyfileobj(content, out)
+    with (
+        bundle.open("rb") as file,
+        zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True) as plain,
+        tarfile.open(fileobj=plain, mode="r|") as tar,
+    ):
+        for member in tar:
+            content = tar.extractfile(member)
+            assert content is not None, f"{bundle}: {member.name} is no file"
+            path = folder / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as out:
+                shutil.copyfileobj(content, out)
     return folder
 
 
@@ -60,7 +63,10 @@ def transformers_embedding(checkpoint: Path, texts: Sequence[str], threads: int,
 
     torch.set_num_threads(threads)
     dtype = {"f32": torch.float32, "bf16": torch.bfloat16}[precision]
-    tokenizer, model = AutoTokenizer.from_pretrained(checkpoint), AutoModel.from_pretrained(checkpoint, dtype=dtype).eval()
+    tokenizer, model = (
+        AutoTokenizer.from_pretrained(checkpoint),
+        AutoModel.from_pretrained(checkpoint, dtype=dtype).eval(),
+    )
 
     def work() -> Any:
         with torch.inference_mode():
@@ -118,13 +124,20 @@ def ours_generation(bundle: Path, prompt: Sequence[int], new_tokens: int, thread
 
 
 def genai_generation(bundle: Path, prompt: Sequence[int], new_tokens: int, threads: int, precision: str) -> Round:
-    """openvino-genai's pipeline on the bundle's own IR: the weights file is what its .bin would be."""
+    """openvino-genai's pipeline on the bundle's own IR, with logits_to_keep fixed to 1: it knows no such input."""
     import numpy as np
     import openvino as ov
     import openvino_genai
+    from openvino import opset13 as opset
 
     folder = unpack(bundle)
-    model = folder / "modules/decoder/openvino.xml"
+    weights = np.memmap(next((folder / "weights").iterdir()), np.uint8, "r")
+    xml = (folder / "modules/decoder/openvino.xml").read_bytes()
+    model = ov.Core().read_model(xml, ov.Tensor(weights))
+    keep = next(p for p in model.get_parameters() if "logits_to_keep" in p.output(0).names)
+    keep.output(0).replace(opset.constant(np.ones(1, np.int64)).output(0))
+    model.remove_parameter(keep)
+    ov.save_model(model, folder / "openvino_model.xml", compress_to_fp16=False)
     options = {
         "INFERENCE_PRECISION_HINT": precision,
         "KV_CACHE_PRECISION": precision,
@@ -132,10 +145,9 @@ def genai_generation(bundle: Path, prompt: Sequence[int], new_tokens: int, threa
         "NUM_STREAMS": 1,
         "ATTENTION_BACKEND": "SDPA",
     }
-    weights = ov.Tensor(np.fromfile(next((folder / "weights").iterdir()), np.uint8))
-    tokenizer = openvino_genai.Tokenizer("", ov.Tensor(np.empty(0, np.uint8)), "", ov.Tensor(np.empty(0, np.uint8)))
-    pipeline = openvino_genai.LLMPipeline(model.read_text(), weights, tokenizer, "CPU", openvino_genai.GenerationConfig(), **options)
+    pipeline = openvino_genai.LLMPipeline(folder, "CPU", **options)
     config = openvino_genai.GenerationConfig(max_new_tokens=new_tokens, ignore_eos=True, do_sample=False)
+    config.set_eos_token_id(0)  # ignored, but there must be one
     ids = ov.Tensor(np.array([prompt], np.int64))
     inputs = openvino_genai.TokenizedInputs(ids, ov.Tensor(np.ones((1, len(prompt)), np.int64)))
 

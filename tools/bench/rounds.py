@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-# One round: does the work once and returns its measures, such as {"seconds": 0.5} or {"prefill": 900.0, "decode": 80.0}.
+# Does the work once and returns its measures, such as {"seconds": 0.5} or {"prefill": 900.0, "decode": 80.0}.
 Round = Callable[[], dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """`make(*arguments)` loads what it needs and returns the round. It must be importable: it runs in another process."""
+    """`make(*arguments)`, which another process imports, loads what it needs and returns the round."""
 
     name: str
     make: Callable[..., Round]

@@ -80,7 +80,8 @@ DType FromOpenVino(ov::element::Type type) {
   for (const auto& [ours, theirs] : kTypes) {
     if (type == theirs) return ours;
   }
-  throw Error(ErrorCode::kUnsupported, "OpenVINO's type '" + type.get_type_name() + "' has no counterpart in Model Connect");
+  throw Error(ErrorCode::kUnsupported,
+              "OpenVINO's type '" + type.get_type_name() + "' has no counterpart in Model Connect");
 }
 
 ov::element::Type ToOpenVino(DType dtype) {

@@ -12,12 +12,13 @@ namespace mconnect::openvino {
 
 struct Cpu {
   ov::Core core;
-  std::string device;   // the name under which the CPU plugin is registered
-  std::string name;     // the processor's
-  bool bf16 = false;    // has arithmetic for it
+  std::string device;  // the name under which the CPU plugin is registered
+  std::string name;    // the processor's
+  bool bf16 = false;   // has arithmetic for it
 };
 
-// Loads the CPU plugin at the first call. Throws Error(kUnavailable) that says where it was looked for; a later call tries again.
+// Loads the CPU plugin at the first call. Throws Error(kUnavailable) that says where it was looked for; a later call
+// tries again.
 Cpu& GetCpu();
 
 // "2026.4.1". Needs no plugin.

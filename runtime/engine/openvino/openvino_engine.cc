@@ -150,7 +150,8 @@ std::string PortName(const ov::Output<const ov::Node>& port) {
 
 std::unique_ptr<OpenedVariant> Open(const mc_engine_source& source) {
   if (std::string(source.device) != "cpu") {
-    throw Error(ErrorCode::kUnavailable, std::string(source.label) + ": the engine openvino has no device '" + source.device + "'",
+    throw Error(ErrorCode::kUnavailable,
+                std::string(source.label) + ": the engine openvino has no device '" + source.device + "'",
                 "its device is 'cpu'");
   }
   const Options options = ParseOptions(source);
@@ -209,7 +210,8 @@ int32_t Describe(const OpenedVariant& variant, const std::vector<ov::Output<cons
     const auto& port = ports.at(index);
     const ov::PartialShape& shape = port.get_partial_shape();
     if (shape.rank().is_dynamic() || shape.size() > MC_ENGINE_MAX_RANK) {
-      throw Error(ErrorCode::kUnsupported, variant.label + ": '" + names[index] + "' has a rank that is not fixed or above " +
+      throw Error(ErrorCode::kUnsupported, variant.label + ": '" + names[index] +
+                                               "' has a rank that is not fixed or above " +
                                                std::to_string(MC_ENGINE_MAX_RANK));
     }
     out->name = names[index].c_str();
@@ -243,7 +245,8 @@ void ContextFree(mc_engine_context* context) { delete Own(context); }
 ov::Tensor Wrap(const mc_engine_tensor& tensor) {
   const ov::element::Type type = openvino::ToOpenVino(static_cast<DType>(tensor.dtype));
   const ov::Shape shape(tensor.shape, tensor.shape + tensor.rank);
-  if (ov::shape_size(shape) == 0) return ov::Tensor(type, shape);  // OpenVINO refuses the null that such a tensor may have
+  if (ov::shape_size(shape) == 0)
+    return ov::Tensor(type, shape);  // OpenVINO refuses the null that such a tensor may have
   return ov::Tensor(type, shape, tensor.data);
 }
 
@@ -262,7 +265,8 @@ int32_t BindOutput(mc_engine_context* context, size_t index, const mc_engine_ten
     const auto& port = variant.model.outputs()[index];
     // An owned tensor takes the shape of each run.
     Own(context)->request.set_output_tensor(
-        index, tensor ? Wrap(*tensor) : ov::Tensor(port.get_element_type(), ov::Shape(port.get_partial_shape().size(), 0)));
+        index,
+        tensor ? Wrap(*tensor) : ov::Tensor(port.get_element_type(), ov::Shape(port.get_partial_shape().size(), 0)));
   });
 }
 
@@ -283,7 +287,8 @@ int32_t Run(mc_engine_context* context) {
 int32_t Output(mc_engine_context* context, size_t index, mc_engine_tensor* out) {
   return Guarded(ErrorCode::kInternal, Own(context)->variant->label + ": reading output " + std::to_string(index), [&] {
     ov::Tensor& tensor = Own(context)->outputs.at(index);
-    if (!tensor) throw Error(ErrorCode::kInvalidArgument, Own(context)->variant->label + ": an output was asked for before a run");
+    if (!tensor)
+      throw Error(ErrorCode::kInvalidArgument, Own(context)->variant->label + ": an output was asked for before a run");
     out->dtype = static_cast<int32_t>(openvino::FromOpenVino(tensor.get_element_type()));
     const ov::Shape& shape = tensor.get_shape();
     if (shape.size() > MC_ENGINE_MAX_RANK) throw Error(ErrorCode::kUnsupported, "an output has too many dimensions");
@@ -294,15 +299,23 @@ int32_t Output(mc_engine_context* context, size_t index, mc_engine_tensor* out) 
 }
 
 int32_t Reset(mc_engine_context* context) {
-  return Guarded(ErrorCode::kInternal, Own(context)->variant->label + ": emptying the state", [&] { Own(context)->request.reset_state(); });
+  return Guarded(ErrorCode::kInternal, Own(context)->variant->label + ": emptying the state",
+                 [&] { Own(context)->request.reset_state(); });
 }
 
 const char* LastError() { return last_error.c_str(); }
 
 constexpr mc_engine_api kApi = {
-    MC_ENGINE_ABI, sizeof(mc_engine_api), "openvino", EngineVersion, Devices,    VariantOpen, VariantClose,
-    VariantPrecision, IoCount,            InputPort,  OutputPort,    ContextCreate, ContextFree, BindInput,
-    BindOutput,    Run,                   Output,     Reset,         LastError,
+    MC_ENGINE_ABI, sizeof(mc_engine_api),
+    "openvino",    EngineVersion,
+    Devices,       VariantOpen,
+    VariantClose,  VariantPrecision,
+    IoCount,       InputPort,
+    OutputPort,    ContextCreate,
+    ContextFree,   BindInput,
+    BindOutput,    Run,
+    Output,        Reset,
+    LastError,
 };
 
 }  // namespace

@@ -63,10 +63,12 @@ class OpenVino : public ::testing::Test {
     engine.variant_close(variant);
   }
 
-  int32_t Open(const char* xml, std::vector<mc_engine_option> options = {}, const char* device = "cpu", size_t bytes = 128) {
+  int32_t Open(const char* xml, std::vector<mc_engine_option> options = {}, const char* device = "cpu",
+               size_t bytes = 128) {
     path = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".xml";
     std::ofstream(path) << xml;
-    mc_engine_source source = {sizeof source, "module 'm'", path.c_str(), weights.data(), bytes, 0, device, options.data(), options.size()};
+    mc_engine_source source = {sizeof source, "module 'm'",   path.c_str(),  weights.data(), bytes, 0,
+                               device,        options.data(), options.size()};
     return engine.variant_open(&source, &variant);
   }
 

@@ -11,9 +11,9 @@ namespace mconnect {
 
 // While it lives, gives back the pages of a read-only file mapping that were touched, every 2 ms.
 //
-// OpenVINO packs weights into layouts of its own when a model is compiled and when a layer first runs. Each page that it
-// read would stay in this process's memory beside the copy: twice the weights at the peak. The pages stay in the system's
-// cache, so touching one again costs a minor fault and no read.
+// OpenVINO packs weights into layouts of its own when a model is compiled and when a layer first runs. Each page that
+// it read would stay in this process's memory beside the copy: twice the weights at the peak. The pages stay in the
+// system's cache, so touching one again costs a minor fault and no read.
 class ResidencyGuard {
  public:
   // Does nothing for a null mapping. `mapping` is page-aligned.

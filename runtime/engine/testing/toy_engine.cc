@@ -74,7 +74,8 @@ int32_t VariantOpen(const mc_engine_source* source, mc_engine_variant** out) {
                        Port("logits_to_keep", DType::kI64, {1})};
     variant->outputs = {Port("logits", DType::kF32, {-1, -1, variant->size})};
   } else {
-    return Fail(ErrorCode::kUnsupported, std::string(source->label) + ": the toy engine cannot open '" + variant->kind + "'");
+    return Fail(ErrorCode::kUnsupported,
+                std::string(source->label) + ": the toy engine cannot open '" + variant->kind + "'");
   }
   *out = reinterpret_cast<mc_engine_variant*>(variant.release());
   return 0;
@@ -131,7 +132,8 @@ void RunEncoder(Context& c) {
   for (std::int64_t i = 0; i < batch * tokens; ++i) {
     if (I64(c.inputs[1])[i] == 0) continue;
     for (std::int64_t h = 0; h < hidden; ++h) {
-      c.output[static_cast<size_t>(i * hidden + h)] = static_cast<float>(I64(c.inputs[0])[i]) + static_cast<float>(h) / 8;
+      c.output[static_cast<size_t>(i * hidden + h)] =
+          static_cast<float>(I64(c.inputs[0])[i]) + static_cast<float>(h) / 8;
     }
   }
   c.view.rank = 3;
@@ -160,7 +162,8 @@ std::string RunDecoder(Context& c) {
       const bool attended = now[mask.size()] != 0;
       mask.push_back(attended);
       if (attended) {
-        if (I64(c.inputs[2])[b * tokens + t] != static_cast<std::int64_t>(row.size())) return "position_ids do not count the tokens";
+        if (I64(c.inputs[2])[b * tokens + t] != static_cast<std::int64_t>(row.size()))
+          return "position_ids do not count the tokens";
         row.push_back(I64(c.inputs[0])[b * tokens + t]);
       }
       if (t < tokens - kept || row.empty()) continue;
@@ -206,9 +209,16 @@ int32_t Reset(mc_engine_context* context) {
 const char* LastError() { return last_error.c_str(); }
 
 constexpr mc_engine_api kApi = {
-    MC_ENGINE_ABI, sizeof(mc_engine_api), "toy",      Version,       Devices,     VariantOpen, VariantClose, VariantPrecision,
-    IoCount,       InputPort,             OutputPort, ContextCreate, ContextFree, BindInput,   BindOutput,   Run,
-    Output,        Reset,                 LastError,
+    MC_ENGINE_ABI, sizeof(mc_engine_api),
+    "toy",         Version,
+    Devices,       VariantOpen,
+    VariantClose,  VariantPrecision,
+    IoCount,       InputPort,
+    OutputPort,    ContextCreate,
+    ContextFree,   BindInput,
+    BindOutput,    Run,
+    Output,        Reset,
+    LastError,
 };
 
 }  // namespace
@@ -226,4 +236,6 @@ std::int64_t ToyRuns() noexcept { return runs; }
 
 }  // namespace mconnect
 
-extern "C" const mc_engine_api* mc_engine_entry(uint32_t abi) { return abi == MC_ENGINE_ABI ? mconnect::ToyEngine() : nullptr; }
+extern "C" const mc_engine_api* mc_engine_entry(uint32_t abi) {
+  return abi == MC_ENGINE_ABI ? mconnect::ToyEngine() : nullptr;
+}

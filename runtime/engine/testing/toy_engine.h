@@ -1,9 +1,11 @@
-// The engine "toy": tiny exact modules with the conventions of real ones, for tests of everything above the engine contract.
+// The engine "toy": tiny exact modules with the conventions of real ones, for tests of everything above the engine
+// contract.
 //
 // An artifact is a text of two words:
 //   "encoder <hidden>"   input_ids, attention_mask → last_hidden_state [batch,tokens,hidden]: element h of a token is
 //                        id + h / 8; of padding, 1e9, so that a pooling that looks at padding shows.
-//   "decoder <vocab>"    the contract of a cached decoder. A row's next token is ToyNext() of the tokens it has seen; the
+//   "decoder <vocab>"    the contract of a cached decoder. A row's next token is ToyNext() of the tokens it has seen;
+//   the
 //                        logits are 8 for it and fall with the distance. It refuses position_ids, attention_mask and
 //                        beam_idx that contradict its state.
 // Weights are not needed. Devices: "cpu"; "gpu:0", which says that it has no driver.

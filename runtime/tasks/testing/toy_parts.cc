@@ -1,10 +1,10 @@
 #include "runtime/tasks/testing/toy_parts.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <unistd.h>
 
 #include <cstdlib>
-#include <unistd.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "runtime/engine/open_module.h"
 #include "runtime/engine/testing/toy_engine.h"
@@ -37,7 +37,7 @@ nlohmann::json Alphabet() {
 
 std::string TokenizerJson(bool wrap) {
   const auto special = [](int id, const char* content) {
-    return nlohmann::json{{"id", id},        {"content", content}, {"single_word", false}, {"lstrip", false},
+    return nlohmann::json{{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
                           {"rstrip", false}, {"normalized", false}, {"special", true}};
   };
   const auto token = [](const char* id) { return nlohmann::json{{"SpecialToken", {{"id", id}, {"type_id", 0}}}}; };
@@ -58,7 +58,8 @@ std::string TokenizerJson(bool wrap) {
       {"padding", nullptr},
       {"added_tokens", {special(kBegin, "<s>"), special(kEnd, "</s>")}},
       {"normalizer", nullptr},
-      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}},
+      {"pre_tokenizer",
+       {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}},
       {"post_processor", post},
       {"decoder", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}}},
       {"model",
@@ -71,12 +72,14 @@ std::string TokenizerJson(bool wrap) {
         {"byte_fallback", false},
         {"ignore_merges", false},
         {"vocab", Alphabet()},
-        {"merges", nlohmann::json::array()}}}}.dump();
+        {"merges", nlohmann::json::array()}}}}
+      .dump();
 }
 
 LoadedModule Open(const std::string& artifact, ModuleInfo info) {
   const char* folder = std::getenv("TEST_TMPDIR");
-  const std::string path = std::string(folder ? folder : "/tmp") + "/toy-" + info.name + "-" + std::to_string(::getpid());
+  const std::string path =
+      std::string(folder ? folder : "/tmp") + "/toy-" + info.name + "-" + std::to_string(::getpid());
   std::ofstream(path) << artifact;
   info.device = "cpu";
   LoadedModule module = OpenModule(*ToyEngine(), {path, {}}, {}, std::move(info));
@@ -93,7 +96,8 @@ ToyParts ToyParts::Encoder(const std::string& pooling, bool normalize) {
   info.outputs = {{"last_hidden_state", DType::kF32, {"batch", "tokens", "4"}}};
   ToyParts parts;
   parts.modules_.emplace("encoder", Open("encoder 4", std::move(info)));
-  parts.assets_["text-embedding"] = nlohmann::json{{"max_tokens", 16}, {"normalize", normalize}, {"pooling", pooling}}.dump();
+  parts.assets_["text-embedding"] =
+      nlohmann::json{{"max_tokens", 16}, {"normalize", normalize}, {"pooling", pooling}}.dump();
   parts.tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::FromJson(TokenizerJson(/*wrap=*/true)));
   return parts;
 }

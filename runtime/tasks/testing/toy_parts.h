@@ -13,8 +13,9 @@
 
 namespace mconnect {
 
-// The byte-level tokenizer of the toy models has 258 tokens: 0-255 are bytes in the order of the byte-level alphabet ('!' is 0,
-// 'A' is 32, a space 220), 256 is "<s>" and 257 "</s>", both special. `encoder` wraps a text in <s> and </s>.
+// The byte-level tokenizer of the toy models has 258 tokens: 0-255 are bytes in the order of the byte-level alphabet
+// ('!' is 0, 'A' is 32, a space 220), 256 is "<s>" and 257 "</s>", both special. `encoder` wraps a text in <s> and
+// </s>.
 class ToyParts : public ModelParts {
  public:
   // With the module "encoder", 4 wide, and the asset "text-embedding".

@@ -2,11 +2,10 @@
  *
  * Errors. A function that can fail returns NULL on success, else an mc_error that the caller frees. Outputs are written
  * only on success. No C++ exception ever crosses this interface.
- * NULL. Handles, texts and output pointers must not be NULL unless stated: NULL is answered by MC_INVALID_ARGUMENT. Options
- * may always be NULL (defaults). Every *_free function accepts NULL.
- * Threads. An mc_model may be used from many threads at once; free it when no call on it is left. Other handles belong to
- * one thread at a time.
- * Versions. Each options struct starts with `size`, which its INIT macro sets: later versions append fields.
+ * NULL. Handles, texts and output pointers must not be NULL unless stated: NULL is answered by MC_INVALID_ARGUMENT.
+ * Options may always be NULL (defaults). Every *_free function accepts NULL. Threads. An mc_model may be used from many
+ * threads at once; free it when no call on it is left. Other handles belong to one thread at a time. Versions. Each
+ * options struct starts with `size`, which its INIT macro sets: later versions append fields.
  */
 #ifndef MCONNECT_C_H_
 #define MCONNECT_C_H_
@@ -41,9 +40,9 @@ typedef enum mc_code {
 
 typedef struct mc_error mc_error;
 
-MC_API mc_code mc_error_code(const mc_error* error);           /* MC_OK for NULL */
-MC_API const char* mc_error_message(const mc_error* error);    /* never NULL; lives as long as the error */
-MC_API const char* mc_error_remedy(const mc_error* error);     /* what to do; may be "" */
+MC_API mc_code mc_error_code(const mc_error* error);        /* MC_OK for NULL */
+MC_API const char* mc_error_message(const mc_error* error); /* never NULL; lives as long as the error */
+MC_API const char* mc_error_remedy(const mc_error* error);  /* what to do; may be "" */
 MC_API void mc_error_free(mc_error* error);
 
 /* ---- Models ---- */
@@ -57,13 +56,14 @@ typedef struct mc_load_options {
   int threads;           /* 0: the engine's choice */
   const char* store;     /* NULL: $MCONNECT_STORE, else the user's cache folder */
 } mc_load_options;
-#define MC_LOAD_OPTIONS_INIT {sizeof(mc_load_options), NULL, NULL, 0, NULL}
+#define MC_LOAD_OPTIONS_INIT \
+  { sizeof(mc_load_options), NULL, NULL, 0, NULL }
 
 MC_API mc_error* mc_model_load(const char* path, const mc_load_options* options, mc_model** model);
 MC_API void mc_model_free(mc_model* model);
 
 /* A JSON object with id, name, family, tasks, modules, device, precision and threads. Lives as long as the model. */
-MC_API const char* mc_model_info(const mc_model* model);       /* "" for NULL */
+MC_API const char* mc_model_info(const mc_model* model); /* "" for NULL */
 
 /* ---- Text embedding ---- */
 
@@ -71,40 +71,47 @@ typedef struct mc_embeddings mc_embeddings;
 
 typedef struct mc_embed_options {
   size_t size;
-  int batch_size;   /* 0: 32 */
-  int normalize;    /* -1: as the model was trained, 0: no, 1: yes */
-  int max_tokens;   /* 0: the model's limit */
+  int batch_size; /* 0: 32 */
+  int normalize;  /* -1: as the model was trained, 0: no, 1: yes */
+  int max_tokens; /* 0: the model's limit */
 } mc_embed_options;
-#define MC_EMBED_OPTIONS_INIT {sizeof(mc_embed_options), 0, -1, 0}
+#define MC_EMBED_OPTIONS_INIT \
+  { sizeof(mc_embed_options), 0, -1, 0 }
 
 /* Embeds `count` NUL-terminated UTF-8 texts (`texts` may be NULL when count is 0). */
-MC_API mc_error* mc_embed(const mc_model* model, const char* const* texts, size_t count, const mc_embed_options* options,
-                          mc_embeddings** embeddings);
+MC_API mc_error* mc_embed(const mc_model* model, const char* const* texts, size_t count,
+                          const mc_embed_options* options, mc_embeddings** embeddings);
 MC_API size_t mc_embeddings_count(const mc_embeddings* embeddings);
 MC_API size_t mc_embeddings_dimension(const mc_embeddings* embeddings);
-MC_API const float* mc_embeddings_data(const mc_embeddings* embeddings);   /* [count, dimension], row-major */
+MC_API const float* mc_embeddings_data(const mc_embeddings* embeddings); /* [count, dimension], row-major */
 MC_API void mc_embeddings_free(mc_embeddings* embeddings);
 
 /* ---- Text generation ---- */
 
 typedef struct mc_generation mc_generation;
 
-typedef enum mc_finish_reason { MC_FINISH_EOS = 0, MC_FINISH_STOP = 1, MC_FINISH_LENGTH = 2, MC_FINISH_CANCELLED = 3 } mc_finish_reason;
+typedef enum mc_finish_reason {
+  MC_FINISH_EOS = 0,
+  MC_FINISH_STOP = 1,
+  MC_FINISH_LENGTH = 2,
+  MC_FINISH_CANCELLED = 3
+} mc_finish_reason;
 
 typedef struct mc_generate_options {
   size_t size;
-  int max_new_tokens;           /* 0: 256, or what the context has room for */
-  const char* const* stop;      /* texts that end the generation; may be NULL when stop_count is 0 */
+  int max_new_tokens;      /* 0: 256, or what the context has room for */
+  const char* const* stop; /* texts that end the generation; may be NULL when stop_count is 0 */
   size_t stop_count;
-  int greedy;                   /* -1: the bundle's default, 0: sample, 1: greedy */
-  float temperature;            /* of this and the next four, a negative value: the bundle's default */
+  int greedy;        /* -1: the bundle's default, 0: sample, 1: greedy */
+  float temperature; /* of this and the next four, a negative value: the bundle's default */
   int top_k;
   float top_p;
   float min_p;
   float repetition_penalty;
   uint64_t seed;
 } mc_generate_options;
-#define MC_GENERATE_OPTIONS_INIT {sizeof(mc_generate_options), 0, NULL, 0, -1, -1.0f, -1, -1.0f, -1.0f, -1.0f, 0}
+#define MC_GENERATE_OPTIONS_INIT \
+  { sizeof(mc_generate_options), 0, NULL, 0, -1, -1.0f, -1, -1.0f, -1.0f, -1.0f, 0 }
 
 /* Receives each piece of text as soon as it is final: `size` bytes, whole UTF-8 characters, also NUL-terminated; valid
  * during the call. Returns 0 to go on, anything else to stop (the result then says MC_FINISH_CANCELLED). */
@@ -114,12 +121,13 @@ typedef int (*mc_text_callback)(const char* text, size_t size, void* user);
 MC_API mc_error* mc_generate(const mc_model* model, const char* prompt, const mc_generate_options* options,
                              mc_text_callback callback, void* user, mc_generation** generation);
 /* The same for token ids. */
-MC_API mc_error* mc_generate_ids(const mc_model* model, const int32_t* ids, size_t count, const mc_generate_options* options,
-                                 mc_text_callback callback, void* user, mc_generation** generation);
-MC_API const char* mc_generation_text(const mc_generation* generation);    /* NUL-terminated */
-MC_API size_t mc_generation_text_size(const mc_generation* generation);    /* bytes, without that NUL */
+MC_API mc_error* mc_generate_ids(const mc_model* model, const int32_t* ids, size_t count,
+                                 const mc_generate_options* options, mc_text_callback callback, void* user,
+                                 mc_generation** generation);
+MC_API const char* mc_generation_text(const mc_generation* generation); /* NUL-terminated */
+MC_API size_t mc_generation_text_size(const mc_generation* generation); /* bytes, without that NUL */
 MC_API const int32_t* mc_generation_ids(const mc_generation* generation);
-MC_API size_t mc_generation_id_count(const mc_generation* generation);     /* = completion tokens */
+MC_API size_t mc_generation_id_count(const mc_generation* generation); /* = completion tokens */
 MC_API size_t mc_generation_prompt_tokens(const mc_generation* generation);
 MC_API mc_finish_reason mc_generation_finish_reason(const mc_generation* generation);
 MC_API void mc_generation_free(mc_generation* generation);
@@ -127,8 +135,19 @@ MC_API void mc_generation_free(mc_generation* generation);
 /* ---- Modules ---- */
 
 typedef enum mc_dtype {
-  MC_BOOL = 0, MC_I8 = 1, MC_U8 = 2, MC_I16 = 3, MC_U16 = 4, MC_I32 = 5, MC_U32 = 6,
-  MC_I64 = 7, MC_U64 = 8, MC_F16 = 9, MC_BF16 = 10, MC_F32 = 11, MC_F64 = 12
+  MC_BOOL = 0,
+  MC_I8 = 1,
+  MC_U8 = 2,
+  MC_I16 = 3,
+  MC_U16 = 4,
+  MC_I32 = 5,
+  MC_U32 = 6,
+  MC_I64 = 7,
+  MC_U64 = 8,
+  MC_F16 = 9,
+  MC_BF16 = 10,
+  MC_F32 = 11,
+  MC_F64 = 12
 } mc_dtype;
 
 /* A dense row-major tensor in memory of whoever made it. */
@@ -140,8 +159,8 @@ typedef struct mc_tensor {
   const void* data;
 } mc_tensor;
 
-typedef struct mc_tensors mc_tensors;    /* the outputs of a run */
-typedef struct mc_session mc_session;    /* a line of execution with state of its own */
+typedef struct mc_tensors mc_tensors; /* the outputs of a run */
+typedef struct mc_session mc_session; /* a line of execution with state of its own */
 
 /* Runs a module once with an empty state. Inputs are read in place. */
 MC_API mc_error* mc_module_run(const mc_model* model, const char* module, const mc_tensor* inputs, size_t count,

@@ -15,7 +15,8 @@ namespace mconnect {
 class ModelParts;
 
 struct LoadOptions {
-  // "auto": the best device for which the bundle has a variant; info() tells which. "cpu", "gpu", "gpu:1": that one or an error.
+  // "auto": the best device for which the bundle has a variant; info() tells which. "cpu", "gpu", "gpu:1": that one or
+  // an error.
   std::string device = "auto";
   // The arithmetic: "f32", or "bf16" (faster on CPUs with AMX or AVX512-BF16; cosine of embeddings about 0.9999).
   std::string precision = "f32";
@@ -26,27 +27,29 @@ struct LoadOptions {
 };
 
 struct ModelInfo {
-  std::string id;                      // sha256 of the manifest, 64 hex digits
-  std::string name;                    // "all-minilm-l6-v2"
-  std::string family;                  // "bert"
-  std::vector<std::string> tasks;      // {"text-embedding"}
-  std::vector<ModuleInfo> modules;     // with the variant chosen for each
-  std::string device;                  // "cpu"
-  std::string precision;               // "f32"
-  int threads = 0;                     // as asked for; 0: the engine's choice
+  std::string id;                   // sha256 of the manifest, 64 hex digits
+  std::string name;                 // "all-minilm-l6-v2"
+  std::string family;               // "bert"
+  std::vector<std::string> tasks;   // {"text-embedding"}
+  std::vector<ModuleInfo> modules;  // with the variant chosen for each
+  std::string device;               // "cpu"
+  std::string precision;            // "f32"
+  int threads = 0;                  // as asked for; 0: the engine's choice
 };
 
 // Copies refer to the same model; the last one to go frees it. Safe to use from many threads.
 //
 //   auto model = mconnect::Model::load("minilm.bundle");
 //   auto vectors = model.task<mconnect::TextEmbedding>().embed({"a cat", "a dog"});
-//   auto outputs = model.module("encoder").run({{"input_ids", ids}, {"attention_mask", mask}, {"token_type_ids", types}});
+//   auto outputs = model.module("encoder").run({{"input_ids", ids}, {"attention_mask", mask}, {"token_type_ids",
+//   types}});
 class Model {
  public:
   // Loads a .bundle file, or a folder made by `mconnect unpack`.
   //
-  // Throws Error: kNotFound (no such file), kCorrupt (not a bundle, or damaged), kUnsupported (no variant runs here: the
-  // message has one line for each that says why), kUnavailable (the device asked for is not usable), kInvalidArgument (options).
+  // Throws Error: kNotFound (no such file), kCorrupt (not a bundle, or damaged), kUnsupported (no variant runs here:
+  // the message has one line for each that says why), kUnavailable (the device asked for is not usable),
+  // kInvalidArgument (options).
   static Model load(const std::filesystem::path& bundle, const LoadOptions& options = {});
 
   const ModelInfo& info() const noexcept;

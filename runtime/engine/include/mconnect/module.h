@@ -15,20 +15,21 @@ namespace mconnect {
 struct TensorInfo {
   std::string name;
   DType dtype = DType::kF32;
-  // One entry a dimension: a number ("384") or a symbol ("batch", "past+tokens"). A symbol has one value throughout a run.
+  // One entry a dimension: a number ("384") or a symbol ("batch", "past+tokens"). A symbol has one value throughout a
+  // run.
   std::vector<std::string> shape;
 };
 
 // A module and how this process executes it.
 struct ModuleInfo {
-  std::string name;                   // "encoder"
+  std::string name;  // "encoder"
   std::vector<TensorInfo> inputs;
   std::vector<TensorInfo> outputs;
-  bool stateful = false;              // keeps state (a key/value cache) between the runs of a session
-  std::string engine;                 // "openvino"
-  std::string variant;                // the artifact inside of the bundle, "modules/encoder/openvino.xml"
-  std::string device;                 // "cpu", "gpu:0"
-  std::string precision;              // the arithmetic: "f32" also where "bf16" was asked for and the device has none
+  bool stateful = false;  // keeps state (a key/value cache) between the runs of a session
+  std::string engine;     // "openvino"
+  std::string variant;    // the artifact inside of the bundle, "modules/encoder/openvino.xml"
+  std::string device;     // "cpu", "gpu:0"
+  std::string precision;  // the arithmetic: "f32" also where "bf16" was asked for and the device has none
 };
 
 // One line of execution through a module: runs follow each other and share its state.
