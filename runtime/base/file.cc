@@ -39,6 +39,7 @@ void ThrowErrno(int error, const std::filesystem::path& path, std::string_view w
     case ENOENT:
     case ENOTDIR:
       code = ErrorCode::kNotFound;
+      remedy = "check the spelling of the path";
       break;
     case ENOSPC:
     case EDQUOT:
@@ -62,7 +63,7 @@ void ThrowErrno(int error, const std::filesystem::path& path, std::string_view w
     default:
       break;
   }
-  throw Error(code, path.string() + ": cannot " + std::string(what) + ": " + std::generic_category().message(error),
+  throw Error(code, (path.empty() ? "''" : path.string()) + ": cannot " + std::string(what) + ": " + std::generic_category().message(error),
               remedy);
 }
 

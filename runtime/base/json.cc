@@ -1,6 +1,7 @@
 #include "runtime/base/json.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "mconnect/error.h"
@@ -71,6 +72,8 @@ void JsonView::Fail(std::string_view what) const { FailParse(place_, std::string
 void JsonView::FailType(std::string_view expected) const {
   Fail("expected " + std::string(expected) + ", found " + Excerpt(*value_));
 }
+
+bool JsonView::IsNull() const noexcept { return value_->is_null(); }
 
 void JsonView::Closed(std::initializer_list<std::string_view> keys) const {
   if (!value_->is_object()) FailType("an object");

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,7 +46,7 @@ class JsonView {
   std::vector<JsonView> Items(std::size_t limit = std::numeric_limits<std::size_t>::max()) const;
 
   // Scalars.
-  bool IsNull() const noexcept { return value_->is_null(); }
+  bool IsNull() const noexcept;
   bool Bool() const;
   std::int64_t Int(std::int64_t min = std::numeric_limits<std::int64_t>::min(),
                    std::int64_t max = std::numeric_limits<std::int64_t>::max()) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 
 #include "mconnect/error.h"
 #include "runtime/base/json.h"

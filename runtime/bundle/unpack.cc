@@ -85,6 +85,9 @@ void WriteMembers(const Bundle& bundle, const fs::path& folder) {
 }  // namespace
 
 void Unpack(const Bundle& bundle, const fs::path& folder) {
+  if (folder.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "the name of the folder to unpack to is empty", "choose a new folder");
+  }
   fs::path target = fs::absolute(folder).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();  // "x/"
   std::error_code error;

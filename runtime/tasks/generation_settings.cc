@@ -1,6 +1,7 @@
 #include "runtime/tasks/generation_settings.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "runtime/base/json.h"

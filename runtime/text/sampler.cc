@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "mconnect/error.h"
@@ -11,7 +12,8 @@ namespace {
 
 void Require(bool holds, const std::string& name, const std::string& limit, double value) {
   if (holds) return;
-  std::string text = std::to_string(value);
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
   throw Error(ErrorCode::kInvalidArgument, name + " is " + text + ", but must be " + limit);
 }
 

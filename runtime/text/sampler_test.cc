@@ -134,13 +134,13 @@ TEST(SamplerTest, NamesTheOptionItsLimitAndItsValue) {
     set(options);
     return MessageOf([&] { ValidateSampling(options); });
   };
-  EXPECT_EQ(message([](auto& o) { o.temperature = 0; }), "temperature is 0.000000, but must be a number above 0");
+  EXPECT_EQ(message([](auto& o) { o.temperature = 0; }), "temperature is 0, but must be a number above 0");
   EXPECT_EQ(message([](auto& o) { o.temperature = NAN; }), "temperature is nan, but must be a number above 0");
-  EXPECT_EQ(message([](auto& o) { o.top_k = -1; }), "top_k is -1.000000, but must be 0 (all tokens) or more");
-  EXPECT_EQ(message([](auto& o) { o.top_p = 0; }), "top_p is 0.000000, but must be above 0 and at most 1");
-  EXPECT_EQ(message([](auto& o) { o.min_p = 1.5; }), "min_p is 1.500000, but must be from 0 to 1");
+  EXPECT_EQ(message([](auto& o) { o.top_k = -1; }), "top_k is -1, but must be 0 (all tokens) or more");
+  EXPECT_EQ(message([](auto& o) { o.top_p = 0; }), "top_p is 0, but must be above 0 and at most 1");
+  EXPECT_EQ(message([](auto& o) { o.min_p = 1.5; }), "min_p is 1.5, but must be from 0 to 1");
   EXPECT_EQ(message([](auto& o) { o.repetition_penalty = -1; }),
-            "repetition_penalty is -1.000000, but must be a number above 0");
+            "repetition_penalty is -1, but must be a number above 0");
 }
 
 }  // namespace

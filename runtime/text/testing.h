@@ -2,6 +2,7 @@
 #ifndef MCONNECT_TEXT_TESTING_H_
 #define MCONNECT_TEXT_TESTING_H_
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 #include <string>
 #include <string_view>

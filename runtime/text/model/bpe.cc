@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <queue>
 
 #include "mconnect/error.h"

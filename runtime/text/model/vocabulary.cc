@@ -1,5 +1,7 @@
 #include "runtime/text/model/vocabulary.h"
 
+#include <nlohmann/json.hpp>
+
 namespace mconnect {
 
 Vocabulary::Vocabulary(const JsonView& json) {
