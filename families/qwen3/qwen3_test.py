@@ -12,6 +12,7 @@ from tools.builder.testing.variants import max_error
     "changes",
     [
         {"tie_word_embeddings": False, "attention_bias": True, "num_key_value_heads": 4},
+        {"layer_types": ["full_attention"] * 3},
     ],
 )
 def test_EachOptionAgreesWithTheReference(tmp_path: Path, changes: dict[str, Any]) -> None:

@@ -84,6 +84,10 @@ def _value(name: str, value: Any, kind: Any) -> Any:
         if typing.get_origin(option) is Literal:
             if any(value == v and type(value) is type(v) for v in typing.get_args(option)):
                 return value
+        elif typing.get_origin(option) is list:
+            (item,) = typing.get_args(option)
+            if isinstance(value, list):
+                return [_value(f"{name}[{i}]", v, item) for i, v in enumerate(value)]
         elif option is float and isinstance(value, (int, float)) and not isinstance(value, bool):
             return float(value)
         elif isinstance(option, type) and isinstance(value, option) and (option is bool or not isinstance(value, bool)):
@@ -94,6 +98,8 @@ def _value(name: str, value: Any, kind: Any) -> Any:
 def _show(option: Any) -> str:
     if typing.get_origin(option) is Literal:
         return " or ".join(repr(v) for v in typing.get_args(option))
+    if typing.get_origin(option) is list:
+        return "a list"
     return (
         "null"
         if option is type(None)

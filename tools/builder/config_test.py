@@ -15,12 +15,17 @@ class Config:
     act: Literal["silu", "gelu"] = "silu"
     bias: bool = False
     causal: Literal[True] = True
+    layers: list[str] | None = None
     width: int = alias("n_embd", "d_model", default=7)
     rope: Rope = field(default_factory=Rope)
 
 
 def test_AbsentFieldsTakeTheirDefaults() -> None:
     assert read(Config, {}) == Config()
+
+
+def test_ReadsAListOfTheTypeAskedFor() -> None:
+    assert read(Config, {"layers": ["full", "window"]}).layers == ["full", "window"]
 
 
 def test_ReadsWhatIsGivenAndIgnoresWhatIsNotNamed() -> None:
@@ -41,6 +46,8 @@ def test_ReadsWhatIsGivenAndIgnoresWhatIsNotNamed() -> None:
         ({"bias": 1}, "bias is 1; it must be true or false"),
         ({"causal": False}, "causal is False; it must be True"),
         ({"causal": 1}, "causal is 1"),
+        ({"layers": "full"}, "layers is 'full'; it must be a list or null"),
+        ({"layers": ["full", 2]}, r"layers\[1\] is 2; it must be a str"),
         ({"width": 1, "n_embd": 2}, "width and n_embd mean the same and differ"),
         ({"quantization_config": {"quant_method": "awq"}}, "quantization_config 'awq'"),
         ({"rope_theta": 0}, "rope_theta is 0; it must be a number above 0"),
