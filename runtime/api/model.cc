@@ -13,6 +13,7 @@
 #include "runtime/api/engines.h"
 #include "runtime/bundle/bundle.h"
 #include "runtime/bundle/store.h"
+#include "runtime/engine/input_limits.h"
 #include "runtime/engine/open_module.h"
 #include "runtime/engine/selection.h"
 #include "runtime/tasks/model_parts.h"
@@ -144,8 +145,10 @@ Model Model::load(const std::filesystem::path& path, const LoadOptions& options)
   }
   std::vector<std::future<LoadedModule>> loading;
   for (Plan& plan : MakePlans(bundle, options)) {
-    loading.push_back(std::async(std::launch::async, [plan = std::move(plan), &options] {
-      return OpenModule(*plan.selection.engine, plan.files, {options.precision, options.threads}, plan.info);
+    loading.push_back(std::async(std::launch::async, [plan = std::move(plan), &options, &bundle] {
+      const std::string& graph = bundle.manifest().module(plan.info.name).graph;
+      return OpenModule(*plan.selection.engine, plan.files, {options.precision, options.threads}, plan.info,
+                        ReadInputLimits(bundle.Read(graph), bundle.path().string() + ": " + graph));
     }));
   }
   for (std::future<LoadedModule>& future : loading) {

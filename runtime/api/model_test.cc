@@ -137,6 +137,48 @@ TEST(Model, RunsModulesWithNamedTensors) {
   EXPECT_HAS(ErrorOf([&] { encoder.run(inputs); }).message(), "input 'input_ids': expected i64, got i32");
 }
 
+// What a decoder takes for `ids` on an empty cache.
+NamedTensors Prefill(const std::vector<std::int64_t>& ids, std::int64_t mask) {
+  const auto tokens = static_cast<std::int64_t>(ids.size());
+  NamedTensors inputs = {{"input_ids", Tensor::Of<std::int64_t>({1, tokens}, ids)},
+                         {"attention_mask", Tensor(DType::kI64, {1, mask})},
+                         {"position_ids", Tensor(DType::kI64, {1, tokens})},
+                         {"beam_idx", Tensor(DType::kI32, {1})},
+                         {"logits_to_keep", Tensor(DType::kI64, {1})}};
+  for (std::int64_t& m : inputs["attention_mask"].values<std::int64_t>()) m = 1;
+  for (std::int64_t i = 0; i < tokens; ++i)
+    inputs["position_ids"].values<std::int64_t>()[static_cast<std::size_t>(i)] = i;
+  return inputs;
+}
+
+TEST(Model, RefusesTokensAndPositionsThatItDoesNotHave) {
+  const LoadedModule encoder = Encoder().module("encoder");
+  const auto encode = [&](std::int64_t id, std::int64_t tokens) {
+    NamedTensors inputs;
+    for (const TensorInfo& input : encoder.info().inputs) inputs[input.name] = Tensor(input.dtype, {1, tokens});
+    inputs["input_ids"].values<std::int64_t>()[0] = id;
+    const Error e = ErrorOf([&] { encoder.run(inputs); });
+    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+    return e.message();
+  };
+  EXPECT_HAS(encode(1000000, 4), "input 'input_ids' has the value 1000000 at element 0, the limits are 0 and ");
+  EXPECT_HAS(encode(-1, 4), "has the value -1");
+  EXPECT_HAS(encode(0, 5000), "'tokens' is 5000, the limit is ");
+  const LoadedModule decoder = Decoder().module("decoder");
+  NamedTensors inputs = Prefill({3, 4}, 2);
+  inputs["position_ids"].values<std::int64_t>()[1] = 1000000;
+  EXPECT_HAS(ErrorOf([&] { decoder.run(inputs); }).message(),
+             "input 'position_ids' has the value 1000000 at element 1");
+}
+
+TEST(Model, AWrongRunDoesNotSpoilTheNext) {
+  const LoadedModule decoder = Decoder().module("decoder");
+  const NamedTensors expected = decoder.run(Prefill({3, 4, 5, 6}, 4));
+  EXPECT_HAS(ErrorOf([&] { decoder.run(Prefill({3, 4, 5, 6}, 9)); }).message(), "'past+tokens' is 4");
+  const NamedTensors again = decoder.run(Prefill({3, 4, 5, 6}, 4));
+  EXPECT_EQ(MaxDifference(again.at("logits").values<float>(), expected.at("logits").values<float>()), 0.0f);
+}
+
 TEST(Model, GeneratesTheSameAloneInABatchAndAsAStream) {
   const auto task = Decoder().task<TextGeneration>();
   const GenerateOptions options = {.max_new_tokens = 24, .greedy = true, .ignore_eos = true};

@@ -42,6 +42,49 @@ std::optional<std::int64_t> Number(const std::string& text) {
 
 bool IsSymbol(const std::string& text) { return text.find_first_of("+*") == std::string::npos; }
 
+// Where the tokens that a state holds stand in a dimension.
+constexpr const char* kPast = "past";
+
+// What a session's state holds.
+struct Held {
+  std::int64_t past = 0;  // tokens
+  std::int64_t rows = 0;
+};
+
+// The pieces of `text` between separators.
+std::vector<std::string> Split(const std::string& text, char separator) {
+  std::vector<std::string> pieces(1);
+  for (const char c : text) {
+    if (c == separator) {
+      pieces.emplace_back();
+    } else {
+      pieces.back() += c;
+    }
+  }
+  return pieces;
+}
+
+struct Symbol {
+  std::int64_t value;
+  std::string input;  // where it was seen
+};
+using Symbols = std::map<std::string, Symbol>;
+
+// The value of a sum of products, "past+tokens". Nothing where a symbol is unknown or the value has no meaning.
+std::optional<std::int64_t> Evaluate(const std::string& dimension, const Symbols& symbols) {
+  std::int64_t sum = 0;
+  for (const std::string& term : Split(dimension, '+')) {
+    std::int64_t product = 1;
+    for (const std::string& factor : Split(term, '*')) {
+      std::optional<std::int64_t> value = Number(factor);
+      if (const auto symbol = symbols.find(factor); symbol != symbols.end()) value = symbol->second.value;
+      if (!value || __builtin_mul_overflow(product, *value, &product)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(sum, product, &sum)) return std::nullopt;
+  }
+  return sum;
+}
+
 mc_engine_tensor View(const Tensor& tensor) {
   mc_engine_tensor view = {};
   view.dtype = static_cast<int32_t>(tensor.dtype());
@@ -56,6 +99,7 @@ mc_engine_tensor View(const Tensor& tensor) {
 struct LoadedModule::Impl {
   const mc_engine_api* engine;
   ModuleInfo info;
+  InputLimits limits;
   std::shared_ptr<const void> weights;  // stays mapped while the variant is open
   mc_engine_variant* variant = nullptr;
   std::vector<std::size_t> inputs;  // position in info.inputs → the engine's index
@@ -103,42 +147,110 @@ struct LoadedModule::Impl {
     throw Error(ErrorCode::kInvalidArgument, "module '" + info.name + "': " + what);
   }
 
-  void CheckInputs(const NamedTensors& given) const {
-    std::map<std::string, std::pair<std::int64_t, std::string>> symbols;  // → value, the input it was seen in
+  // Returns what the state holds after the run.
+  Held CheckInputs(const NamedTensors& given, const Held& held) const {
+    Symbols symbols;
     for (const TensorInfo& expected : info.inputs) {
       const auto it = given.find(expected.name);
       if (it == given.end()) {
         Refuse("input '" + expected.name + "' (" + std::string(DTypeName(expected.dtype)) + " " +
                ShapeText(expected.shape) + ") is missing");
       }
-      const Tensor& tensor = it->second;
-      const std::string name = "input '" + expected.name + "'";
-      if (tensor.dtype() != expected.dtype) {
-        Refuse(name + ": expected " + std::string(DTypeName(expected.dtype)) + ", got " +
-               std::string(DTypeName(tensor.dtype())));
-      }
-      const std::string shapes = ": expected " + ShapeText(expected.shape) + ", got " + ShapeString(tensor.shape());
-      if (tensor.shape().size() != expected.shape.size()) Refuse(name + shapes);
-      for (std::size_t d = 0; d < expected.shape.size(); ++d) {
-        const std::int64_t got = tensor.shape()[d];
-        if (const auto number = Number(expected.shape[d])) {
-          if (*number != got) Refuse(name + shapes);
-        } else if (IsSymbol(expected.shape[d])) {
-          const auto [seen, fresh] = symbols.try_emplace(expected.shape[d], got, expected.name);
-          if (!fresh && seen->second.first != got) {
-            Refuse(name + shapes + ", where '" + expected.shape[d] + "' is " + std::to_string(seen->second.first) +
-                   " in input '" + seen->second.second + "'");
-          }
+      CheckShape(expected, it->second, symbols);
+    }
+    if (given.size() != info.inputs.size()) RefuseUnknown(given);
+    for (const auto& [name, limit] : limits.symbols) {
+      const auto symbol = symbols.find(name);
+      if (symbol == symbols.end() || symbol->second.value <= limit) continue;
+      Refuse("input '" + symbol->second.input + "': '" + name + "' is " + std::to_string(symbol->second.value) +
+             ", the limit is " + std::to_string(limit));
+    }
+    const Held after = info.stateful ? CheckSums(given, held, symbols) : Held();
+    for (const auto& [name, greatest] : limits.values) CheckValues(given, name, greatest);
+    for (const std::string& name : limits.cache_rows) {
+      CheckValues(given, name, std::max<std::int64_t>(held.past > 0 ? held.rows : after.rows, 1) - 1);
+    }
+    return after;
+  }
+
+  // Dtype, rank, numbers and plain symbols; symbols that are new go to `symbols`.
+  void CheckShape(const TensorInfo& expected, const Tensor& tensor, Symbols& symbols) const {
+    const std::string name = "input '" + expected.name + "'";
+    if (tensor.dtype() != expected.dtype) {
+      Refuse(name + ": expected " + std::string(DTypeName(expected.dtype)) + ", got " +
+             std::string(DTypeName(tensor.dtype())));
+    }
+    const std::string shapes = Shapes(expected, tensor);
+    if (tensor.shape().size() != expected.shape.size()) Refuse(shapes);
+    for (std::size_t d = 0; d < expected.shape.size(); ++d) {
+      const std::int64_t got = tensor.shape()[d];
+      if (const auto number = Number(expected.shape[d])) {
+        if (*number != got) Refuse(shapes);
+      } else if (IsSymbol(expected.shape[d])) {
+        const auto [seen, fresh] = symbols.try_emplace(expected.shape[d], Symbol{got, expected.name});
+        if (!fresh && seen->second.value != got) {
+          Refuse(shapes + ", where '" + expected.shape[d] + "' is " + std::to_string(seen->second.value) +
+                 " in input '" + seen->second.input + "'");
         }
       }
     }
-    if (given.size() == info.inputs.size()) return;
+  }
+
+  // Dimensions that are sums: the engine would fail on them at some node, and keep what it computed up to there.
+  Held CheckSums(const NamedTensors& given, const Held& held, Symbols& symbols) const {
+    const auto tokens = symbols.find("tokens");
+    if (tokens != symbols.end() && tokens->second.value < 1) {
+      Refuse("input '" + tokens->second.input + "': 'tokens' is 0, the least is 1");
+    }
+    symbols.emplace(kPast, Symbol{held.past, ""});
+    Held after = held;
+    if (const auto batch = symbols.find("batch"); batch != symbols.end()) after.rows = batch->second.value;
+    for (const TensorInfo& expected : info.inputs) {
+      const Tensor& tensor = given.at(expected.name);
+      for (std::size_t d = 0; d < expected.shape.size(); ++d) {
+        const std::string& dimension = expected.shape[d];
+        if (IsSymbol(dimension)) continue;
+        const std::optional<std::int64_t> value = Evaluate(dimension, symbols);
+        if (!value) continue;
+        if (*value != tensor.shape()[d]) {
+          Refuse(Shapes(expected, tensor) + ", where '" + dimension + "' is " + std::to_string(*value) +
+                 " and 'past' is " + std::to_string(held.past));
+        }
+        const std::vector<std::string> terms = Split(dimension, '+');
+        if (std::find(terms.begin(), terms.end(), kPast) != terms.end()) after.past = *value;
+      }
+    }
+    return after;
+  }
+
+  void CheckValues(const NamedTensors& given, const std::string& name, std::int64_t greatest) const {
+    const auto it = given.find(name);
+    if (it == given.end()) return;  // a graph of another module: the manifest's inputs decide
+    const auto check = [&](const auto values) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] >= 0 && values[i] <= greatest) continue;
+        Refuse("input '" + name + "' has the value " + std::to_string(values[i]) + " at element " + std::to_string(i) +
+               ", the limits are 0 and " + std::to_string(greatest));
+      }
+    };
+    if (it->second.dtype() == DType::kI64) check(it->second.values<std::int64_t>());
+    if (it->second.dtype() == DType::kI32) check(it->second.values<std::int32_t>());
+  }
+
+  // "input 'x': expected [batch,tokens], got [1]"
+  static std::string Shapes(const TensorInfo& expected, const Tensor& tensor) {
+    return "input '" + expected.name + "': expected " + ShapeText(expected.shape) + ", got " +
+           ShapeString(tensor.shape());
+  }
+
+  [[noreturn]] void RefuseUnknown(const NamedTensors& given) const {
     for (const auto& [name, tensor] : given) {
       const auto is = [&](const TensorInfo& i) { return i.name == name; };
       if (std::none_of(info.inputs.begin(), info.inputs.end(), is)) {
         Refuse("there is no input '" + name + "'; its inputs are " + Names(info.inputs));
       }
     }
+    Refuse("it has " + std::to_string(info.inputs.size()) + " inputs, " + std::to_string(given.size()) + " were given");
   }
 
   // Finds the engine's index of each of `expected` and compares what engine and manifest say.
@@ -174,10 +286,11 @@ struct LoadedModule::Impl {
 };
 
 LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options,
-                        ModuleInfo info) {
+                        ModuleInfo info, InputLimits limits) {
   auto impl = std::make_shared<LoadedModule::Impl>();
   impl->engine = &engine;
   impl->info = std::move(info);
+  impl->limits = std::move(limits);
   const std::string label = "module '" + impl->info.name + "', variant '" + impl->info.variant + "'";
   const std::string threads = std::to_string(options.threads);
   const mc_engine_option settings[] = {{"precision", options.precision.c_str()}, {"threads", threads.c_str()}};
@@ -208,12 +321,13 @@ struct Session::Impl {
   std::shared_ptr<LoadedModule::Impl> module;
   mc_engine_context* context = nullptr;
   bool broken = false;  // a run failed: what the context holds is unknown
+  Held held;
 
   explicit Impl(std::shared_ptr<LoadedModule::Impl> m) : module(std::move(m)), context(module->Take()) {}
   ~Impl() { module->GiveBack(context, !broken); }
 
   void Run(const NamedTensors& inputs) {
-    module->CheckInputs(inputs);
+    const Held after = module->CheckInputs(inputs, held);
     if (broken) {
       throw Error(ErrorCode::kInvalidArgument, "module '" + module->info.name + "': this session failed before",
                   "reset it or take a new one");
@@ -226,6 +340,7 @@ struct Session::Impl {
     }
     Check(engine, engine.run(context));
     broken = false;
+    held = after;
   }
 
   NamedTensors Outputs(bool copy) {
@@ -265,6 +380,7 @@ NamedTensors Session::run_borrowed(const NamedTensors& inputs) {
 void Session::reset() {
   Check(*impl_->module->engine, impl_->module->engine->reset(impl_->context));
   impl_->broken = false;
+  impl_->held = {};
 }
 
 LoadedModule::LoadedModule(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -25,10 +25,10 @@ ModuleInfo EncoderInfo() {
   return info;
 }
 
-LoadedModule Open(const std::string& artifact, ModuleInfo info) {
+LoadedModule Open(const std::string& artifact, ModuleInfo info, InputLimits limits = {}) {
   const std::string path = ::testing::TempDir() + "/" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
   std::ofstream(path) << artifact;
-  return OpenModule(*ToyEngine(), {path, {}}, {}, std::move(info));
+  return OpenModule(*ToyEngine(), {path, {}}, {}, std::move(info), std::move(limits));
 }
 
 Tensor Ids(Shape shape, std::vector<std::int64_t> values) { return Tensor::Of<std::int64_t>(std::move(shape), values); }
@@ -174,6 +174,59 @@ TEST(Session, RefusesToGoOnAfterAFailedRun) {
   EXPECT_HAS(ErrorOf([&] { session.run(Step(3, 0, 1)); }).message(), "failed before");
   session.reset();
   session.run(Step(3, 0, 1));
+}
+
+TEST(LoadedModule, RefusesValuesThatTheTablesDoNotHave) {
+  const LoadedModule module =
+      Open("encoder 4", EncoderInfo(), {.values = {{"input_ids", 31}}, .symbols = {{"tokens", 3}}, .cache_rows = {}});
+  const Tensor mask = Ids({1, 2}, {1, 1});
+  const auto message = [&](const Tensor& ids, const Tensor& mask) {
+    const Error e = ErrorOf([&] { module.run({{"input_ids", ids}, {"attention_mask", mask}}); });
+    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+    return e.message();
+  };
+  EXPECT_EQ(message(Ids({1, 2}, {0, 32}), mask),
+            "module 'encoder': input 'input_ids' has the value 32 at element 1, the limits are 0 and 31");
+  EXPECT_HAS(message(Ids({1, 2}, {-1, 0}), mask), "has the value -1 at element 0");
+  EXPECT_EQ(message(Ids({1, 4}, {0, 0, 0, 0}), Ids({1, 4}, {1, 1, 1, 1})),
+            "module 'encoder': input 'input_ids': 'tokens' is 4, the limit is 3");
+  EXPECT_EQ(module.run({{"input_ids", Ids({1, 2}, {0, 31})}, {"attention_mask", mask}}).size(), 1u);
+}
+
+TEST(Session, RefusesAMaskThatIsNotPastAndTokensLongAndGoesOn) {
+  Session session = Open("decoder 32", DecoderInfo()).session();
+  session.run(Step(3, 0, 1));
+  EXPECT_EQ(
+      ErrorOf([&] { session.run(Step(4, 1, 7)); }).message(),
+      "module 'decoder': input 'attention_mask': expected [batch,past+tokens], got [1,7], where 'past+tokens' is 2 and "
+      "'past' is 1");
+  session.run(Step(4, 1, 2));
+  session.reset();
+  EXPECT_HAS(ErrorOf([&] { session.run(Step(3, 0, 3)); }).message(), "'past' is 0");
+  session.run(Step(3, 0, 1));
+}
+
+TEST(Session, RefusesARunWithoutTokens) {
+  Session session = Open("decoder 32", DecoderInfo()).session();
+  NamedTensors inputs = Step(3, 0, 1);
+  inputs["input_ids"] = inputs["position_ids"] = inputs["attention_mask"] = Tensor(DType::kI64, {1, 0});
+  EXPECT_HAS(ErrorOf([&] { session.run(inputs); }).message(), "'tokens' is 0, the least is 1");
+}
+
+TEST(Session, RefusesRowsThatTheCacheLacks) {
+  Session session =
+      Open("decoder 32", DecoderInfo(), {.values = {}, .symbols = {}, .cache_rows = {"beam_idx"}}).session();
+  const auto step = [](std::int32_t row, std::int64_t position) {
+    NamedTensors inputs = Step(3, position, position + 1);
+    inputs["beam_idx"] = Tensor(DType::kI32, {1});
+    inputs["beam_idx"].values<std::int32_t>()[0] = row;
+    return inputs;
+  };
+  EXPECT_HAS(ErrorOf([&] { session.run(step(1, 0)); }).message(),
+             "'beam_idx' has the value 1 at element 0, the limits are 0 and 0");
+  session.run(step(0, 0));
+  EXPECT_HAS(ErrorOf([&] { session.run(step(-1, 1)); }).message(), "'beam_idx' has the value -1");
+  session.run(step(0, 1));
 }
 
 TEST(LoadedModule, ManyThreadsMayRunIt) {

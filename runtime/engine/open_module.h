@@ -8,6 +8,7 @@
 
 #include "mconnect/module.h"
 #include "runtime/engine/engine.h"
+#include "runtime/engine/input_limits.h"
 
 namespace mconnect {
 
@@ -22,9 +23,10 @@ struct EngineOptions {
 };
 
 // `info` says what the manifest promises; its `precision` is what the engine made of the one asked for. Throws the
-// engine's Error, and Error(kCorrupt) when the artifact's inputs and outputs are not those of `info`.
+// engine's Error, and Error(kCorrupt) when the artifact's inputs and outputs are not those of `info`. Runs refuse
+// inputs beyond `limits`.
 LoadedModule OpenModule(const mc_engine_api& engine, const ModuleFiles& files, const EngineOptions& options,
-                        ModuleInfo info);
+                        ModuleInfo info, InputLimits limits = {});
 
 }  // namespace mconnect
 
