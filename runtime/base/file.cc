@@ -63,7 +63,9 @@ void ThrowErrno(int error, const std::filesystem::path& path, std::string_view w
     default:
       break;
   }
-  throw Error(code, (path.empty() ? "''" : path.string()) + ": cannot " + std::string(what) + ": " + std::generic_category().message(error),
+  throw Error(code,
+              (path.empty() ? "''" : path.string()) + ": cannot " + std::string(what) + ": " +
+                  std::generic_category().message(error),
               remedy);
 }
 

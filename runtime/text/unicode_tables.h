@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+// clang-format off
 namespace mconnect::unicode_tables {
 
 // Punctuation and BertPreTokenizer.

@@ -21,6 +21,7 @@ HEADER = """\
 
 #include <cstdint>
 
+// clang-format off
 namespace mconnect::unicode_tables {
 """
 FOOTER = """

@@ -144,7 +144,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--checkpoint", type=Path, required=True, help="a folder with config.json and safetensors")
     parser.add_argument("--bundle", type=Path, required=True, help="the bundle built from it")
     args = parser.parse_args(argv)
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as store:
         return 0 if check(args.checkpoint, args.bundle, Path(store)) else 1

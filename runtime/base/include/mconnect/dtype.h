@@ -9,8 +9,19 @@ namespace mconnect {
 
 // The values are part of the C ABI and never change.
 enum class DType : int {
-  kBool = 0, kI8 = 1, kU8 = 2, kI16 = 3, kU16 = 4, kI32 = 5, kU32 = 6,
-  kI64 = 7, kU64 = 8, kF16 = 9, kBF16 = 10, kF32 = 11, kF64 = 12,
+  kBool = 0,
+  kI8 = 1,
+  kU8 = 2,
+  kI16 = 3,
+  kU16 = 4,
+  kI32 = 5,
+  kU32 = 6,
+  kI64 = 7,
+  kU64 = 8,
+  kF16 = 9,
+  kBF16 = 10,
+  kF32 = 11,
+  kF64 = 12,
 };
 
 // Bytes of one element.

@@ -10,15 +10,15 @@ namespace mconnect {
 
 // What went wrong, in a form that programs can act on. The values are part of the C ABI and never change.
 enum class ErrorCode : int {
-  kInvalidArgument = 1,   // the caller's input breaks a documented limit
-  kNotFound = 2,          // a file, module, task or input does not exist
-  kCorrupt = 3,           // bytes are not what their digest or format promises
-  kUnsupported = 4,       // valid, but this build or machine cannot do it
-  kResourceExhausted = 5, // memory or disk ran out, or a limit on them was reached
-  kCancelled = 6,         // the caller asked to stop
-  kUnavailable = 7,       // an engine or device is not usable now
-  kIo = 8,                // the operating system refused to read or write
-  kInternal = 9,          // a bug in Model Connect
+  kInvalidArgument = 1,    // the caller's input breaks a documented limit
+  kNotFound = 2,           // a file, module, task or input does not exist
+  kCorrupt = 3,            // bytes are not what their digest or format promises
+  kUnsupported = 4,        // valid, but this build or machine cannot do it
+  kResourceExhausted = 5,  // memory or disk ran out, or a limit on them was reached
+  kCancelled = 6,          // the caller asked to stop
+  kUnavailable = 7,        // an engine or device is not usable now
+  kIo = 8,                 // the operating system refused to read or write
+  kInternal = 9,           // a bug in Model Connect
 };
 
 // "invalid-argument", "not-found", ...: the name used in logs, JSON output and Python.

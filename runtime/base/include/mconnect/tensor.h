@@ -22,7 +22,8 @@ std::int64_t NumElements(std::span<const std::int64_t> shape);
 // "[2,3]": for messages.
 std::string ShapeString(std::span<const std::int64_t> shape);
 
-// A dense, row-major, contiguous tensor in host memory. Copies share the bytes. Not synchronised: threads that write need their own.
+// A dense, row-major, contiguous tensor in host memory. Copies share the bytes. Not synchronised: threads that write
+// need their own.
 class Tensor {
  public:
   Tensor() = default;
@@ -39,7 +40,7 @@ class Tensor {
 
   DType dtype() const noexcept { return dtype_; }
   const Shape& shape() const noexcept { return shape_; }
-  std::int64_t size() const noexcept { return size_; }                            // elements
+  std::int64_t size() const noexcept { return size_; }  // elements
   std::size_t bytes() const noexcept { return static_cast<std::size_t>(size_) * DTypeSize(dtype_); }
   const void* data() const noexcept { return data_; }
   void* data() noexcept { return data_; }
