@@ -25,7 +25,7 @@ from tools.builder.checkpoint import Checkpoint
 from tools.builder.graph import Graph, Port
 from tools.builder.lowering.openvino.lower import Lowered, engine_version, lower
 from tools.builder.resolve import Family, resolve
-from tools.builder.source import licence, locate
+from tools.builder.source import ZSTD_MAGIC, licence, locate
 
 VERSION = "0.1.0"
 _NAME = re.compile(r"[A-Za-z0-9._-]{1,128}")
@@ -178,12 +178,24 @@ def _weights_path(file: WeightsFile) -> str:
 
 def _check_target(out: Path) -> None:
     """Refuses before the work what would fail after it."""
+    if "\0" in str(out):
+        raise BuildError(f"{str(out)!r} is no file name; choose another for the bundle")
     if out.is_dir():
         raise BuildError(f"{out} is a folder; -o takes the bundle's file name, such as {out / 'model.bundle'}")
     if not out.parent.is_dir():
         raise BuildError(f"the folder {out.parent} does not exist; make it, or choose another for the bundle")
+    if out.exists() and not out.is_file():
+        raise BuildError(f"{out} is a device or a pipe, which a bundle would replace; -o takes the name of a file")
+    if out.is_file() and not _may_be_replaced(out):
+        raise BuildError(f"{out} exists and is no bundle, so it is kept; remove it, or choose another for the bundle")
     if not os.access(out.parent, os.W_OK | os.X_OK):
         raise BuildError(f"the folder {out.parent} is not writable; choose another for the bundle")
+
+
+def _may_be_replaced(out: Path) -> bool:
+    """Whether a file is empty or a bundle. Anything else, a checkpoint's own config.json for one, is not ours."""
+    with out.open("rb") as file:
+        return file.read(4) in (b"", ZSTD_MAGIC)
 
 
 def _explained(error: OSError, out: Path) -> BuildError:

@@ -30,7 +30,7 @@ from tools.builder.lowering.openvino.engine import ov
 from tools.builder.lowering.openvino.execute import compile_model
 from tools.builder.pipeline import BuildError, build
 from tools.builder.resolve import Family, FamilyError
-from tools.builder.source import SourceError
+from tools.builder.source import ZSTD_MAGIC, SourceError
 from tools.builder.weights import WeightError
 
 
@@ -207,14 +207,15 @@ def test_a_disk_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_failed_build_keeps_the_bundle_that_was_there(tmp_path: Path) -> None:
     out = tmp_path / "x.bundle"
-    out.write_bytes(b"before")
+    before = ZSTD_MAGIC + b"before"
+    out.write_bytes(before)
     with pytest.raises(WeightError):
         build(
             toy.checkpoint(tmp_path / "toy", **{"model.safetensors": {"table": np.zeros((8, 32), np.float32)}}),
             out,
             families=families(tmp_path),
         )
-    assert out.read_bytes() == b"before"
+    assert out.read_bytes() == before
 
 
 def _without(name: str) -> dict[str, Any]:
@@ -276,12 +277,18 @@ def test_a_value_beyond_f16_is_refused_when_f16_is_asked_for(tmp_path: Path) -> 
     [
         ("nowhere/x.bundle", "the folder .*nowhere does not exist"),
         ("toy", "toy is a folder; -o takes the bundle's file name"),
+        ("toy/config.json", "config.json exists and is no bundle, so it is kept"),
+        ("pipe", "pipe is a device or a pipe, which a bundle would replace"),
+        ("a\0b", r"b' is no file name"),
     ],
 )
 def test_a_target_that_cannot_be_is_refused_before_the_work(tmp_path: Path, out: str, reason: str) -> None:
     folder = toy.checkpoint(tmp_path / "toy", **{"model.safetensors": None})  # would fail later
+    config = (folder / "config.json").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(BuildError, match=reason):
         build(folder, tmp_path / out, families=families(tmp_path))
+    assert (folder / "config.json").read_bytes() == config
 
 
 def test_a_folder_that_is_not_writable_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

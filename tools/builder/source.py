@@ -13,8 +13,10 @@ from tools.builder.checkpoint import Checkpoint
 PATTERNS = ("*.json", "*.txt", "*.safetensors", "*/config.json", "*.jinja", "README.md", "LICENSE*")
 """What a build may read of a repository."""
 
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+"""How a bundle begins."""
+
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
-_ZSTD = b"\x28\xb5\x2f\xfd"
 _SMALL_FILES = (
     "added_tokens.json", "config.json", "config_sentence_transformers.json", "generation_config.json", "merges.txt",
     "model.safetensors.index.json", "modules.json", "special_tokens_map.json", "tokenizer.json",
@@ -69,7 +71,7 @@ def locate(checkpoint: str, revision: str | None = None) -> Source:
         return Source(path)
     if path.exists():
         with open(path, "rb") as file:
-            is_bundle = file.read(4) == _ZSTD
+            is_bundle = file.read(4) == ZSTD_MAGIC
         if is_bundle:
             raise SourceError(
                 f"{checkpoint} is a bundle already; `build` takes the checkpoint that a bundle is made from"
