@@ -50,7 +50,7 @@ def layer_norm(x: Value, w: Weights, eps: float) -> Value:
 def split_heads(x: Value, heads: int) -> Value:
     """[batch, tokens, heads·head_dim] to [batch, heads, tokens, head_dim]."""
     batch, tokens, hidden = x.shape
-    if not isinstance(hidden, int) or hidden % heads:
+    if not isinstance(hidden, int) or heads < 1 or hidden % heads:
         raise GraphError(f"a hidden size of {hidden} does not divide into {heads} heads")
     return ops.permute(ops.reshape(x, (batch, tokens, heads, hidden // heads)), (0, 2, 1, 3))
 

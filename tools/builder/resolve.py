@@ -92,7 +92,10 @@ class Family:
         graphs = {}
         for module in self.tasks[task]:
             graphs[module] = Graph(module)
-            getattr(source, module)(graphs[module], settings, Weights(graphs[module], ledger))
+            try:
+                getattr(source, module)(graphs[module], settings, Weights(graphs[module], ledger))
+            except (ArithmeticError, MemoryError) as error:  # a division by a count of 0, a table without bounds
+                raise config.ConfigError(f"config.json: a size in it is impossible for {self.name}: {error}") from error
         ledger.check(getattr(source, "UNNEEDED", ()))
         return graphs
 

@@ -110,6 +110,19 @@ def test_RecordingReadsTheConfigStrictly(families: list[Family], tmp_path: Path)
         families[0].record(checkpoint)
 
 
+@pytest.mark.parametrize("failure", ["c.size // 0", "2.0 ** 10000", "[0] * (1 << 60)"])
+def test_SizesThatNoArithmeticCanServeAreTheConfigsFault(tmp_path: Path, failure: str) -> None:
+    path = family(tmp_path, "other")
+    (tmp_path / "other" / "other.py").write_text(SOURCE + f"    {failure}\n")
+    checkpoint = Checkpoint.open(checkpoint_folder(tmp_path / "c", {"size": 4}, zeros(w=(3, 4))))
+    sys.modules.pop("mconnect_family_other", None)
+    try:
+        with pytest.raises(ConfigError, match="config.json: a size in it is impossible for other: "):
+            Family.open(path).record(checkpoint)
+    finally:
+        sys.modules.pop("mconnect_family_other", None)
+
+
 def test_AnUnknownTaskListsTheTasks(families: list[Family], tmp_path: Path) -> None:
     checkpoint = Checkpoint.open(checkpoint_folder(tmp_path / "ck", {}, zeros(w=(2, 4))))
     with pytest.raises(FamilyError, match="family alpha has no task 'other'; it has some-task"):

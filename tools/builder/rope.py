@@ -25,6 +25,10 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
 }
 _COMMON = ("rope_type", "type", "rope_theta", "partial_rotary_factor")
+_MAX_ENTRIES = 1 << 28
+"""Of a table: 2^21 positions of a head of 256. Beyond it, a config.json is wrong and not ambitious."""
+_MAX_THETA = 1e30
+"""Far above what models use (1e4 to 1e8), and far below where f32 ends."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class Rope:
         theta = fields.get("rope_theta", config.get("rope_theta"))
         values = {name: _field(config, fields, where, name) for name in _FIELDS[kind]}
         rope = Rope(10000.0 if theta is None else number("rope_theta", theta, least=0, above=True), kind, **values)
+        if rope.theta > _MAX_THETA:
+            raise ConfigError(f"config.json: rope_theta is {rope.theta}; it may be up to {_MAX_THETA}")
         if kind == "llama3" and rope.high_freq_factor <= rope.low_freq_factor:
             raise ConfigError(
                 f"config.json: {where}.high_freq_factor must exceed low_freq_factor ({rope.low_freq_factor})"
@@ -96,6 +102,12 @@ class Rope:
         """cos and sin f32 [positions, head_dim / 2], as constants of the graph for `ops.rope`."""
         if head_dim % 2:
             raise ConfigError(f"config.json: head_dim is {head_dim}; rotary embedding needs an even one")
+        entries = positions * head_dim // 2
+        if not 0 < entries <= _MAX_ENTRIES:
+            raise ConfigError(
+                f"config.json: max_position_embeddings {positions} and head_dim {head_dim} make a rotary table of "
+                f"{entries} entries; it may have 1 to {_MAX_ENTRIES}"
+            )
         # The angle is rounded to f32 first, as in the reference library: at large positions that is part of the model.
         angles = np.arange(positions, dtype=np.float32)[:, None] * self.frequencies(head_dim)[None]
         cos, sin = _cos_sin(angles.astype(np.float64))

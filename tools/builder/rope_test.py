@@ -59,6 +59,7 @@ def test_TheOriginalContextDefaultsToTheWholeOne() -> None:
         ({"rope_scaling": {"type": "default", "mrope_section": [1]}}, "rope_scaling.mrope_section has no meaning"),
         ({"rope_parameters": {"full_attention": {"rope_theta": 1}}}, "rope_parameters.full_attention"),
         ({"rope_parameters": {"rope_theta": -1}}, "rope_theta is -1"),
+        ({"rope_theta": 1e308}, "rope_theta is 1e[+]308; it may be up to 1e[+]30"),
         (
             {"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_theta": 2}},
             "both given and differ",
@@ -106,6 +107,12 @@ def test_TheTableHasARowForEachPosition() -> None:
     np.testing.assert_allclose(g.constants["constant.rope.cos"], np.cos(angles), atol=1e-6)
     np.testing.assert_allclose(g.constants["constant.rope.sin"], np.sin(angles), atol=1e-6)
     assert g.constants["constant.rope.cos"].dtype == np.float32
+
+
+@pytest.mark.parametrize(("head_dim", "positions"), [(128, 10**13), (10**12, 256), (128, 0), (128, -1)])
+def test_ATableOfAnImpossibleSizeIsRefusedBeforeItIsMade(head_dim: int, positions: int) -> None:
+    with pytest.raises(ConfigError, match=f"max_position_embeddings {positions} and head_dim {head_dim} make"):
+        Rope().table(Graph("g"), head_dim, positions)
 
 
 def test_AnOddHeadCannotBeRotated() -> None:

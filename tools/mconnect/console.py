@@ -38,6 +38,7 @@ _REMEDIES: dict[type[Exception], str] = {
     FamilyError: "",
     GraphError: "the family's code does not fit this checkpoint; docs/adding-a-family.md says how a family is written",
     LoweringError: "the engine cannot execute this graph",
+    MemoryError: "this machine has too little memory for it; check the sizes in config.json",
     OSError: "check that the path exists and that you may use it",
     SourceError: "",
     UnstorableWeight: "",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tools.builder.graph import Operand, Value
 from tools.builder.op_rules import Type, axis_of, broadcast, need, need_float, need_rank, rule, show
 
@@ -47,7 +49,7 @@ def _layer_norm(x: Type, weight: Type, bias: Type | None = None, *, eps: float) 
     need(len(x.shape) >= 1, "x is a scalar")
     need(weight.shape == x.shape[-1:], f"weight is {show(weight.shape)} and the last dimension of x is {x.shape[-1]}")
     need(bias is None or bias.shape == weight.shape, "bias and weight differ in shape")
-    need(eps > 0, f"eps is {eps}; it must be positive")
+    need(0 < eps < math.inf, f"eps is {eps}; it must be positive and finite")
     return x
 
 

@@ -108,6 +108,8 @@ def shaped(g: Graph, *shapes: tuple[int, ...]) -> list[Any]:
         ),
         (lambda x, w, b: ops.layer_norm(x, w, b, eps=1e-5), [(2, 4), (4,), (1,)], "bias and weight differ"),
         (lambda x, w: ops.rms_norm(x, w, eps=0.0), [(2, 4), (4,)], "eps is 0.0; it must be positive"),
+        (lambda x, w: ops.rms_norm(x, w, eps=float("inf")), [(2, 4), (4,)], "eps is inf; it must be .* finite"),
+        (lambda x, w: ops.rms_norm(x, w, eps=float("nan")), [(2, 4), (4,)], "eps is nan"),
         (lambda x: ops.softmax(x, 2), [(2, 4)], "axis 2 lies outside the 2 dimensions"),
         (ops.embedding, [(2,), (3, 4)], "ids are f32; they must be i32 or i64"),
     ],
