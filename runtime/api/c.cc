@@ -64,6 +64,9 @@ struct mc_tensors {
 
 namespace {
 
+// Dimensions of a tensor, far above what any module takes: a rank that nobody set is found before it is believed.
+constexpr size_t kMaxRank = 32;
+
 // Reported when there is no memory for another error; never freed.
 mc_error out_of_memory = {MC_RESOURCE_EXHAUSTED, "out of memory", ""};
 
@@ -139,6 +142,10 @@ mconnect::NamedTensors Inputs(const mc_tensor* inputs, size_t count) {
       throw Error(ErrorCode::kInvalidArgument,
                   place + ".dtype is " + std::to_string(in.dtype) + ", which is no mc_dtype");
     }
+    if (in.rank > kMaxRank) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  place + ".rank is " + std::to_string(in.rank) + ", the limit is " + std::to_string(kMaxRank));
+    }
     if (in.rank > 0) NotNull(in.shape, (place + ".shape").c_str());
     mconnect::Shape shape(in.shape, in.shape + in.rank);
     if (mconnect::NumElements(shape) > 0) NotNull(in.data, (place + ".data").c_str());
@@ -165,11 +172,12 @@ mc_error* Generate(const mc_model* model, const mconnect::Prompt& prompt, const 
       options.stop.emplace_back(o.stop[i]);
     }
     if (o.greedy >= 0) options.greedy = o.greedy != 0;
-    if (o.temperature >= 0) options.temperature = o.temperature;
+    // A negative value stands for the default; NaN is no such value, and is refused where the options are checked.
+    if (!(o.temperature < 0)) options.temperature = o.temperature;
     if (o.top_k >= 0) options.top_k = o.top_k;
-    if (o.top_p >= 0) options.top_p = o.top_p;
-    if (o.min_p >= 0) options.min_p = o.min_p;
-    if (o.repetition_penalty >= 0) options.repetition_penalty = o.repetition_penalty;
+    if (!(o.top_p < 0)) options.top_p = o.top_p;
+    if (!(o.min_p < 0)) options.min_p = o.min_p;
+    if (!(o.repetition_penalty < 0)) options.repetition_penalty = o.repetition_penalty;
     options.seed = o.seed;
     std::stop_source stop;
     options.cancel = stop.get_token();

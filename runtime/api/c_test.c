@@ -116,6 +116,9 @@ static void test_generation(const mc_model* model) {
 
   options.top_p = 2.0f;
   expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "top_p");
+  options.top_p = -1.0f;
+  options.temperature = NAN; /* not the default, and no temperature */
+  expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "temperature is nan");
   expect_error(mc_generate_ids(model, NULL, 3, NULL, NULL, NULL, &g), MC_INVALID_ARGUMENT, "ids is NULL");
 }
 
@@ -160,6 +163,9 @@ static void test_sessions(const mc_model* model) {
                "'logits_to_keep' (i64 [1]) is missing");
   inputs[0].dtype = (mc_dtype)99;
   expect_error(mc_module_run(model, "decoder", inputs, 5, &out), MC_INVALID_ARGUMENT, "dtype is 99");
+  inputs[0].dtype = MC_I64;
+  inputs[0].rank = (size_t)-1;
+  expect_error(mc_module_run(model, "decoder", inputs, 5, &out), MC_INVALID_ARGUMENT, "rank is 18446744073709551615");
   expect_error(mc_module_run(model, "vision", inputs, 5, &out), MC_NOT_FOUND, "'vision'");
 }
 
