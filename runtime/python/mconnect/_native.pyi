@@ -199,7 +199,7 @@ class TextGeneration:
             temperature: > 0.
             top_k: >= 0; 0: no limit.
             top_p: (0, 1].
-            min_p: [0, 1).
+            min_p: [0, 1].
             repetition_penalty: > 0; 1: none.
             seed: same seed, same prompt: same text.
         """

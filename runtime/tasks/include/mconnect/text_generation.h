@@ -40,7 +40,7 @@ struct GenerateOptions {
   std::optional<float> temperature = std::nullopt;         // > 0
   std::optional<int> top_k = std::nullopt;                 // >= 0; 0: no limit
   std::optional<float> top_p = std::nullopt;               // (0, 1]
-  std::optional<float> min_p = std::nullopt;               // [0, 1)
+  std::optional<float> min_p = std::nullopt;               // [0, 1]
   std::optional<float> repetition_penalty = std::nullopt;  // > 0; 1: none
   std::uint64_t seed = 0;  // same seed, same model, same prompt: same text. Row i of a batch uses seed + i.
 
