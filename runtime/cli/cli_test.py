@@ -43,7 +43,16 @@ def test_help_lists_every_command() -> None:
         (["embed", BERT, "--text", "a", "--input", "b"], ["--text or --input"]),
         (["embed", BERT, "--text", "a", "--precision", "f8"], ["--precision", "f8"]),
         (["embed", BERT, "--text", "a", "--threads", "-1"], ["--threads"]),
+        (["embed", BERT, "--text", "a", "--threads", "1025"], ["--threads", "1024"]),
         (["embed", BERT, "--text", "a", "--batch-size", "many"], ["--batch-size", "many"]),
+        (["embed", BERT, "--text", "a", "--batch-size", "0"], ["--batch-size", "'0'", "1 to 4096"]),
+        (["run", QWEN3, "--prompt", "a", "--max-new-tokens", "0"], ["--max-new-tokens", "'0'", "1 to 2147483647"]),
+        (["run", QWEN3, "--prompt", "a", "--max-new-tokens", "1000000000000"], ["1000000000000", "1 to 2147483647"]),
+        (["run", QWEN3, "--prompt", "a", "--top-k", "-1"], ["--top-k", "'-1'", "0 to 2147483647"]),
+        (["run", QWEN3, "--prompt", "a", "--seed", "-1"], ["--seed", "'-1'", "0 to 18446744073709551615"]),
+        (["run", QWEN3, "--prompt", "a", "--seed", "18446744073709551616"], ["--seed", "18446744073709551616"]),
+        (["tokenize", BERT, "--decode", ""], ["--decode", "''"]),
+        (["tokenize", BERT, "--decode", "1,x"], ["--decode", "'x'"]),
         (["tokenize", BERT, "--text", "a", "--decode", "1"], ["exactly one"]),
         (["search", BERT, ".", " "], ["query is empty"]),
         (["unpack", BERT], ["folder"]),
@@ -110,6 +119,17 @@ def test_without_a_home_the_store_must_be_named(tmp_path: Path) -> None:
     assert "MCONNECT_STORE" in fail(1, [], "embed", BERT, "--text", "a")
     succeed("embed", BERT, "--text", "a", "--store", tmp_path / "store")
     assert any((tmp_path / "store").iterdir())
+
+
+def test_an_output_that_cannot_be_written_is_named_before_the_work(tmp_path: Path) -> None:
+    for output in ["", str(tmp_path), str(tmp_path / "absent" / "v.npy")]:
+        fail(1, [f"'{output}'"], "embed", BERT, "--text", "a", "--output", output, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_empty_names_are_refused(tmp_path: Path) -> None:
+    fail(1, ["''"], "inspect", "")
+    fail(1, ["the folder to unpack to is empty"], "unpack", BERT, "")
 
 
 def test_a_store_that_cannot_be_written_is_named(tmp_path: Path) -> None:

@@ -85,7 +85,6 @@ def test_input_that_is_no_list_of_texts_is_refused(stdin: bytes, words: list[str
 
 
 def test_limits_are_named_with_the_value(store: Path) -> None:
-    fail(1, ["batch_size", "0"], "embed", BERT, "--text", "a", "--batch-size", "0", store=store)
     fail(1, ["temperature", "-1"], "run", QWEN3, "--prompt", "a", "--temperature", "-1", store=store)
 
 

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "mconnect/error.h"
 #include "runtime/cli/command.h"
@@ -19,7 +20,7 @@ struct EmbedFlags {
   std::vector<std::string> texts;
   std::string input;
   ListFormat format = ListFormat::kAuto;
-  std::string output;
+  std::optional<std::string> output;
   bool json = false;
   int batch_size = EmbedOptions().batch_size;
 };
@@ -83,18 +84,19 @@ std::string Readable(const std::vector<std::string>& texts, const Embeddings& re
 
 int RunEmbed(const EmbedFlags& flags) {
   const std::vector<std::string> texts = Texts(flags);
+  if (flags.output) RequireWritable(*flags.output);  // before the work, not after it
   EmbedOptions options;
   options.batch_size = flags.batch_size;
   const Model model = LoadForTask(flags.model, TextEmbedding::kName);
   const Embeddings result = EmbedAll(model.task<TextEmbedding>(), texts, options);
-  if (!flags.output.empty()) {
-    WriteFileAtomically(flags.output, NpyBytes(result.vectors.values<float>(), result.count(), result.dimension()));
+  if (flags.output) {
+    WriteFileAtomically(*flags.output, NpyBytes(result.vectors.values<float>(), result.count(), result.dimension()));
     Note("wrote " + std::to_string(result.count()) + " x " + std::to_string(result.dimension()) + " f32 to " +
-         flags.output);
+         *flags.output);
   }
   if (flags.json) {
     Print(Json(result));
-  } else if (flags.output.empty()) {
+  } else if (!flags.output) {
     Print(Readable(texts, result));
   }
   return kOk;
@@ -115,7 +117,9 @@ Command AddEmbed(CLI::App& program) {
   app->add_option("--output", flags->output, "Write the vectors here, f32 [texts, dimension] in NumPy's format")
       ->type_name("FILE.npy");
   app->add_flag("--json", flags->json, "Print {\"dimension\", \"tokens\", \"truncated\", \"vectors\"}");
-  app->add_option("--batch-size", flags->batch_size, "Texts that run together, 1 to 4096")->capture_default_str();
+  app->add_option("--batch-size", flags->batch_size, "Texts that run together, 1 to 4096")
+      ->check(WholeNumber<int>(1, 4096))
+      ->capture_default_str();
   app->footer(
       "Examples:\n"
       "  mconnect embed minilm.bundle --text \"a cat\" --text \"a dog\"\n"

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -87,14 +88,15 @@ Command AddRun(CLI::App& program) {
   AddModelFlags(app, &flags->model);
   app->add_option("--prompt", flags->prompt, "The text to continue; default: standard input")->type_name("TEXT");
   app->add_option("--max-new-tokens", o.max_new_tokens,
-                  "Tokens to generate at most; default: 256, or what the context has room for");
+                  "Tokens to generate at most; default: 256, or what the context has room for")
+      ->check(WholeNumber<int>(1));
   app->add_option("--temperature", o.temperature,
                   "Sampling temperature, > 0; default of this and the next: the bundle's");
-  app->add_option("--top-k", o.top_k, "Sample from the k most probable tokens; 0: all");
+  app->add_option("--top-k", o.top_k, "Sample from the k most probable tokens; 0: all")->check(WholeNumber<int>());
   app->add_option("--top-p", o.top_p, "Sample from the smallest set with this probability, (0, 1]");
-  app->add_option("--min-p", o.min_p, "Drop tokens below this fraction of the most probable one, [0, 1)");
+  app->add_option("--min-p", o.min_p, "Drop tokens below this fraction of the most probable one, [0, 1]");
   app->add_option("--repetition-penalty", o.repetition_penalty, "Penalty for tokens seen before, > 0; 1: none");
-  app->add_option("--seed", o.seed, "Same seed, same text")->capture_default_str();
+  app->add_option("--seed", o.seed, "Same seed, same text")->check(WholeNumber<std::uint64_t>())->capture_default_str();
   app->add_option("--stop", o.stop, "End before this text; may be given several times")
       ->type_name("TEXT")
       ->expected(1)

@@ -106,7 +106,8 @@ Command AddTokenize(CLI::App& program) {
   AddListFormat(app, &flags->format);
   app->add_option("--decode", flags->ids, "Print the text of these ids, separated by commas")
       ->type_name("ID,ID,...")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(WholeNumber<TokenId>());
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Leave out the tokens that the model adds ([CLS], <s>)");
   app->add_flag("--json", flags->json, "Print a list of lists of ids; with --decode, a string");

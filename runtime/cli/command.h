@@ -3,7 +3,9 @@
 #define MCONNECT_RUNTIME_CLI_COMMAND_H_
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
+#include <limits>
 #include <map>
 #include <string>
 
@@ -27,6 +29,22 @@ inline void AddListFormat(CLI::App* app, ListFormat* format) {
          "How --input is written: a JSON list of strings, or one text on each line; auto: by its name")
       ->type_name("auto|json|lines")
       ->check(CLI::IsMember({"auto", "json", "lines"}));
+}
+
+// Whole numbers of type T, in decimal. The parser's own conversion wraps a negative number around in an unsigned type,
+// takes one that is too large for the largest, and an empty text for 0.
+template <typename T>
+CLI::Validator WholeNumber(T least = 0, T greatest = std::numeric_limits<T>::max()) {
+  const std::string limits = std::to_string(least) + " to " + std::to_string(greatest);
+  return CLI::Validator(
+      [=](const std::string& text) -> std::string {
+        T value = 0;
+        const char* const end = text.data() + text.size();
+        const auto result = std::from_chars(text.data(), end, value);
+        if (result.ec == std::errc() && result.ptr == end && value >= least && value <= greatest) return "";
+        return "'" + text + "' is not a whole number from " + limits;
+      },
+      "");
 }
 
 Command AddRun(CLI::App& program);

@@ -61,7 +61,7 @@ void AddModelFlags(CLI::App* app, ModelFlags* flags) {
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
   app->add_option("--threads", flags->load.threads, "CPU threads; 0: one for each core")
-      ->check(CLI::Range(0, 4096))
+      ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app->add_option("--store", flags->load.store,
                   "Where bundles are unpacked to; default: $MCONNECT_STORE, else the user's cache")

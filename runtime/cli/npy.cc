@@ -30,6 +30,21 @@ std::string NpyBytes(std::span<const float> values, std::int64_t rows, std::int6
   return bytes;
 }
 
+void RequireWritable(const std::string& path) {
+  namespace fs = std::filesystem;
+  const auto fail = [&](int error, const char* remedy) {
+    throw Error(error == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                "cannot write '" + path + "': " + std::strerror(error), remedy);
+  };
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (fs::is_directory(status)) fail(EISDIR, "name a file inside it");
+  if (fs::exists(status) && !fs::is_regular_file(status)) return;  // a device or a pipe
+  fs::path folder = fs::path(path).parent_path();
+  if (folder.empty() && !path.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) fail(errno, "choose a folder that exists and that you may write to");
+}
+
 void WriteFileAtomically(const std::string& path, const std::string& bytes) {
   // Renaming over a device or a pipe (/dev/stdout) would replace it.
   std::error_code ignored;

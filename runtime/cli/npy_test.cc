@@ -46,6 +46,21 @@ TEST(WriteFileAtomically, WritesThroughADeviceInsteadOfReplacingIt) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
+TEST(RequireWritable, NamesThePathThatCannotBeWritten) {
+  for (const std::string& path : {testing::TempDir() + "absent/x", testing::TempDir(), std::string()}) {
+    try {
+      RequireWritable(path);
+      FAIL() << path;
+    } catch (const Error& e) {
+      EXPECT_NE(e.message().find("'" + path + "'"), std::string::npos) << e.message();
+      EXPECT_FALSE(e.remedy().empty());
+    }
+  }
+  RequireWritable(testing::TempDir() + "new");
+  RequireWritable("new");
+  RequireWritable("/dev/null");
+}
+
 TEST(WriteFileAtomically, NamesThePathThatItCannotWrite) {
   for (const std::string& path : {testing::TempDir() + "absent/x", testing::TempDir()}) {
     try {

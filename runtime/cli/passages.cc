@@ -208,7 +208,7 @@ std::vector<Passage> ReadPassages(const fs::path& folder, const FolderOptions& o
       continue;
     }
     try {
-      const std::string text = ReadInput(file.string());
+      const std::string text = ReadInput(file.string(), options.max_file_bytes);
       if (const std::optional<std::string> reason = Unsuitable(text)) {
         note("skipped " + file.string() + ": " + *reason);
         continue;

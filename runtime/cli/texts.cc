@@ -55,7 +55,7 @@ bool IsLowSurrogate(std::uint32_t unit) noexcept { return unit >= 0xDC00 && unit
 
 }  // namespace
 
-std::string ReadInput(const std::string& path) {
+std::string ReadInput(const std::string& path, std::uint64_t limit) {
   const std::string name = DisplayName(path);
   const int descriptor = path == "-" ? ::dup(STDIN_FILENO) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) ThrowErrno(name, errno);
@@ -73,6 +73,10 @@ std::string ReadInput(const std::string& path) {
     const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
     if (got > 0) {
       text.append(buffer, static_cast<std::size_t>(got));
+      if (text.size() > limit) {
+        throw Error(ErrorCode::kResourceExhausted, name + " has more bytes than the limit of " + std::to_string(limit),
+                    "split it; a device that never ends, such as /dev/zero, cannot be read");
+      }
     } else if (got == 0) {
       return text;
     } else if (errno != EINTR) {
@@ -152,6 +156,9 @@ std::vector<std::string> ParseJsonTexts(std::string text, std::string_view name)
     if (dash != std::string::npos) reason.erase(0, dash + 3);
     throw Error(ErrorCode::kInvalidArgument,
                 std::string(name) + " is not JSON: " + Place(text, e.byte == 0 ? 0 : e.byte - 1) + ": " + reason,
+                "write a list of strings, like [\"a cat\", \"a dog\"]");
+  } catch (const nlohmann::json::out_of_range&) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(name) + ": a number in it is too large",
                 "write a list of strings, like [\"a cat\", \"a dog\"]");
   }
   const auto refuse = [&](const std::string& what) {

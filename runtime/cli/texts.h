@@ -2,6 +2,7 @@
 #ifndef MCONNECT_RUNTIME_CLI_TEXTS_H_
 #define MCONNECT_RUNTIME_CLI_TEXTS_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,8 +12,13 @@ namespace mconnect::cli {
 // How a list of texts is written: a JSON list of strings, or one text on each line.
 enum class ListFormat { kAuto, kJson, kLines };
 
-// Reads a whole file, or standard input for "-". Throws Error: kNotFound, kIo (a folder, no permission).
-std::string ReadInput(const std::string& path);
+// What commands read at most from one input: above it, even a device that never ends is an error and not the end of
+// memory.
+inline constexpr std::uint64_t kMaxInput = std::uint64_t{1} << 30;
+
+// Reads a whole file, or standard input for "-". Throws Error: kNotFound, kIo (a folder, no permission),
+// kResourceExhausted (more than `limit` bytes).
+std::string ReadInput(const std::string& path, std::uint64_t limit = kMaxInput);
 
 // Reads a list of texts from a file, or from standard input for "-". kAuto takes a name that ends in ".json" for JSON,
 // and standard input for JSON when its first character is "[". An empty line is an empty text; a line may end in CR LF.

@@ -68,6 +68,7 @@ TEST(Texts, NamesThePlaceOfAMistakeInJson) {
 TEST(Texts, RefusesJsonThatIsNoListOfStrings) {
   EXPECT_NE(MessageOf([] { ParseJsonTexts("{}", "x"); }).find("got object"), std::string::npos);
   EXPECT_NE(MessageOf([] { ParseJsonTexts("[\"a\", 7]", "x"); }).find("item 1 is number"), std::string::npos);
+  EXPECT_EQ(MessageOf([] { ParseJsonTexts("[1e999]", "x"); }), "x: a number in it is too large");
 }
 
 TEST(Texts, SplitsLinesAsEditorsDo) {
@@ -106,6 +107,13 @@ TEST(Texts, RefusesInputThatHoldsNothing) {
 TEST(Texts, RefusesFilesThatCannotBeRead) {
   EXPECT_NE(MessageOf([] { ReadInput(testing::TempDir() + "absent"); }).find("absent"), std::string::npos);
   EXPECT_NE(MessageOf([] { ReadInput(testing::TempDir()); }).find("is a folder"), std::string::npos);
+}
+
+TEST(Texts, ReadsNoMoreThanTheLimit) {
+  EXPECT_EQ(ReadInput(WriteFile("limit", "four"), 4), "four");
+  EXPECT_EQ(MessageOf([] { ReadInput(WriteFile("over", "fours"), 4); }),
+            testing::TempDir() + "over has more bytes than the limit of 4");
+  EXPECT_NE(MessageOf([] { ReadInput("/dev/zero", 100'000); }).find("/dev/zero has more"), std::string::npos);
 }
 
 }  // namespace
