@@ -27,17 +27,23 @@ def error(got: Array, want: Array) -> float:
     return float(np.abs(got.astype(np.float64) - want.astype(np.float64)).max(initial=0.0))
 
 
-def encoder_cases(subject: Subject, oracle: Oracle, vocab: int, limit: int) -> Iterator[Case]:
-    """A batch, texts of unequal length in one padded batch, and a text as long as the model's positions reach."""
+def encoder_cases(subject: Subject, oracle: Oracle, vocab: int, limit: int, has_types: bool) -> Iterator[Case]:
+    """A batch, texts of unequal length in one padded batch, and a text as long as the model's positions reach.
+
+    `has_types`: the module has the input `token_type_ids`. Without it the oracle gets none either.
+    """
 
     def run(ids: Ids, mask: Ids, types: Ids) -> Array:
-        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+        inputs = {"input_ids": ids, "attention_mask": mask} | ({"token_type_ids": types} if has_types else {})
         return subject.run(inputs)["last_hidden_state"]
+
+    def want(ids: Ids, mask: Ids, types: Ids) -> Array:
+        return oracle.hidden_states(ids, mask, types if has_types else None)
 
     ids = random_ids(1, (4, 24), vocab)
     types = (np.arange(24)[None, :] >= 10).astype(np.int64) * np.ones((4, 1), np.int64)
     ones = np.ones_like(ids)
-    yield "batch", error(run(ids, ones, types), oracle.hidden_states(ids, ones, types))
+    yield "batch", error(run(ids, ones, types), want(ids, ones, types))
 
     lengths = [24, 13, 7, 1]
     mask = (np.arange(24)[None, :] < np.array(lengths)[:, None]).astype(np.int64)
@@ -45,12 +51,12 @@ def encoder_cases(subject: Subject, oracle: Oracle, vocab: int, limit: int) -> I
     worst = 0.0
     for row, n in enumerate(lengths):
         one = np.s_[row : row + 1, :n]
-        worst = max(worst, error(padded[one], oracle.hidden_states(ids[one], mask[one], types[one])))
+        worst = max(worst, error(padded[one], want(ids[one], mask[one], types[one])))
     yield "padded batch equals single texts", worst
 
     long = random_ids(2, (1, limit), vocab)
     ones, zeros = np.ones_like(long), np.zeros_like(long)
-    yield f"text of {limit} tokens", error(run(long, ones, zeros), oracle.hidden_states(long, ones, zeros))
+    yield f"text of {limit} tokens", error(run(long, ones, zeros), want(long, ones, zeros))
 
 
 class DecoderRun:

@@ -23,8 +23,8 @@ class ToyOracle:
     def logits(self, ids: Ids) -> Array:
         return np.stack([toy_logits(row, np.arange(len(row)), np.ones(len(row), bool)) for row in ids])
 
-    def hidden_states(self, ids: Ids, mask: Ids, types: Ids) -> Array:
-        total = (np.where(mask, ids + types, 0)).sum(1, keepdims=True)
+    def hidden_states(self, ids: Ids, mask: Ids, types: Ids | None) -> Array:
+        total = (np.where(mask, ids + (0 if types is None else types), 0)).sum(1, keepdims=True)
         states: Array = (total[..., None] + ids[..., None] + np.arange(ids.shape[1])[None, :, None]).astype(np.float32)
         return states
 
@@ -89,9 +89,9 @@ class ToyEncoder:
         pass
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        ids, mask, types = inputs["input_ids"], inputs["attention_mask"], inputs["token_type_ids"]
+        ids, mask, types = inputs["input_ids"], inputs["attention_mask"], inputs.get("token_type_ids")
         mask = np.ones_like(mask) if self.fault == "mask" else mask
-        types = np.zeros_like(types) if self.fault == "types" else types
+        types = None if self.fault == "types" else types
         return {"last_hidden_state": ToyOracle().hidden_states(ids, mask, types)}
 
 
@@ -99,10 +99,19 @@ class ToyEncoder:
     "fault, cases", [("", set()), ("mask", {"padded batch equals single texts"}), ("types", {"batch"})]
 )
 def test_EncoderCasesSeeMaskAndTypes(fault: str, cases: set[str]) -> None:
-    got = encoder_cases(ToyEncoder(fault), cast(Oracle, ToyOracle()), VOCAB, 30)
-    assert cases <= {name for name, distance in got if distance > 1e-4}
-    if not fault:
-        assert all(distance == 0 for _, distance in encoder_cases(ToyEncoder(), cast(Oracle, ToyOracle()), VOCAB, 30))
+    got = encoder_cases(ToyEncoder(fault), cast(Oracle, ToyOracle()), VOCAB, 30, has_types=True)
+    broken = {name for name, distance in got if distance > 1e-4}
+    assert cases <= broken and bool(broken) == bool(fault)
+
+
+def test_AnEncoderWithoutSegmentsAndItsOracleGetNone() -> None:
+    class Strict(ToyEncoder):
+        def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
+            assert set(inputs) == {"input_ids", "attention_mask"}
+            return super().run(inputs)
+
+    found = list(encoder_cases(Strict(), cast(Oracle, ToyOracle()), VOCAB, 30, has_types=False))
+    assert len(found) == 3 and all(distance == 0 for _, distance in found)
 
 
 def test_GreedyFollowsTheLikeliestToken() -> None:

@@ -51,7 +51,8 @@ def _cases(graph: Graph, subject: Subject, oracle: Oracle, checkpoint: Checkpoin
     config = oracle.model.config
     if graph.caches:
         return list(cases.decoder_cases(subject, oracle, config.vocab_size))
-    return list(cases.encoder_cases(subject, oracle, config.vocab_size, config.max_position_embeddings))
+    limit, has_types = config.max_position_embeddings, any(port.name == "token_type_ids" for port in graph.inputs)
+    return list(cases.encoder_cases(subject, oracle, config.vocab_size, limit, has_types))
 
 
 def _check_greedy(where: str, subject: Subject, oracle: Oracle, folder: Path) -> bool:

@@ -33,6 +33,22 @@ def encoder(g, c, w):
     h = linear(ops.gelu(linear(x, l["intermediate.dense"])), l["output.dense"])
     g.output("last_hidden_state", layer_norm(h + x, l["output.LayerNorm"], c.layer_norm_eps))
 """
+WITHOUT_SEGMENTS = """
+from dataclasses import dataclass
+from tools.builder import ops
+from tools.builder.layers import layer_norm
+
+@dataclass(frozen=True)
+class Config:
+    dim: int = 768
+
+def encoder(g, c, w):
+    ids, mask = (g.input(name, "i64", ("batch", "tokens")) for name in ("input_ids", "attention_mask"))
+    e = w["embeddings"]
+    x = ops.embedding(ops.positions(ids), e["position_embeddings.weight"])
+    x = ops.embedding(ids, e["word_embeddings.weight"]) + x
+    g.output("last_hidden_state", layer_norm(x, e["LayerNorm"], 1e-12))
+"""
 CONFIG = {
     "vocab_size": 300,
     "hidden_size": 8,
@@ -58,3 +74,16 @@ def test_FailsWhereTheFamilyDeparts(
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 6 and all("max abs error" in line for line in printed)
     assert {line[:4] for line in printed} == {"ok  " if held else "FAIL"}
+
+
+def test_HoldsAnEncoderWithoutSegments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    body = {"name": "plain", "source": "plain.py", "architectures": ["DistilBertModel"], "model_types": ["distilbert"]}
+    (tmp_path / "family.json").write_text(json.dumps(body | {"tasks": {"text-embedding": ["encoder"]}}))
+    (tmp_path / "plain.py").write_text(WITHOUT_SEGMENTS)
+    sizes = {"vocab_size": 300, "dim": 8, "hidden_dim": 16, "n_layers": 0, "n_heads": 2, "max_position_embeddings": 32}
+    make_tiny(
+        Family.open(tmp_path / "family.json"), {"tokenizer": "wordpiece", "config": sizes}, tmp_path / "checkpoint"
+    )
+    arguments = ["--family", str(tmp_path / "family.json"), "--checkpoint", str(tmp_path / "checkpoint")]
+    assert parity.main(arguments) == 0
+    assert [line[:4] for line in capsys.readouterr().out.splitlines()] == ["ok  "] * 6

@@ -42,11 +42,10 @@ class NativeModule:
     """A module in the native runtime as the cases drive it."""
 
     def __init__(self, module: mconnect.Module) -> None:
-        self._names = {tensor.name for tensor in module.inputs}
         self._session = module.session()
 
     def run(self, inputs: Mapping[str, Array]) -> Mapping[str, Array]:
-        return self._session.run({name: value for name, value in inputs.items() if name in self._names})
+        return self._session.run(inputs)
 
     def reset(self) -> None:
         self._session.reset()
@@ -59,7 +58,11 @@ def module_cases(module: mconnect.Module, oracle: Oracle) -> Iterator[cases.Case
         yield from cases.decoder_cases(NativeModule(module), oracle, config.vocab_size)
     else:
         limit = config.max_position_embeddings
-        yield from cases.encoder_cases(NativeModule(module), oracle, config.vocab_size, limit)
+        yield from cases.encoder_cases(NativeModule(module), oracle, config.vocab_size, limit, _has_types(module))
+
+
+def _has_types(module: mconnect.Module) -> bool:
+    return any(tensor.name == "token_type_ids" for tensor in module.inputs)
 
 
 def tokenizer_case(model: mconnect.Model, folder: Path) -> cases.Case:
@@ -81,13 +84,14 @@ def embedding_case(model: mconnect.Model, folder: Path, oracle: Oracle) -> cases
     reference = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     reference.no_padding()
     reference.enable_truncation(recipe["max_tokens"])
+    has_types = any(_has_types(model.module(name)) for name in model.modules)
     want = []
     for text in TEXTS:
         encoding = reference.encode(text)
         ids, mask, types = (
             np.array([row], np.int64) for row in (encoding.ids, encoding.attention_mask, encoding.type_ids)
         )
-        hidden = oracle.hidden_states(ids, mask, types)[0]
+        hidden = oracle.hidden_states(ids, mask, types if has_types else None)[0]
         vector = {"mean": hidden.mean(0), "cls": hidden[0], "last": hidden[-1]}[recipe["pooling"]]
         want.append(vector / np.linalg.norm(vector) if recipe["normalize"] else vector)
     got = model.text_embedding().embed(list(TEXTS))

@@ -60,14 +60,11 @@ class Oracle:
         )
         self.model.eval()
 
-    def hidden_states(self, ids: Ids, mask: Ids, types: Ids) -> Array:
-        """An encoder's last hidden state, f32 [batch, tokens, hidden]."""
+    def hidden_states(self, ids: Ids, mask: Ids, types: Ids | None) -> Array:
+        """An encoder's last hidden state, f32 [batch, tokens, hidden]. `types` is `None` where it has no segments."""
+        segments = {} if types is None else {"token_type_ids": torch.from_numpy(types)}
         with torch.no_grad():
-            out = self.model(
-                input_ids=torch.from_numpy(ids),
-                attention_mask=torch.from_numpy(mask),
-                token_type_ids=torch.from_numpy(types),
-            )
+            out = self.model(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask), **segments)
         return np.asarray(out.last_hidden_state.numpy())
 
     def logits(self, ids: Ids) -> Array:

@@ -34,11 +34,11 @@ def max_error(family: Path, changes: Mapping[str, Any], out: Path) -> float:
         oracle = Oracle(out, checkpoint.config["architectures"][0])
         subject = ReferenceLowering(graph, arrays(graph, checkpoint))
         vocab, context = oracle.model.config.vocab_size, oracle.model.config.max_position_embeddings
-        decoder = bool(graph.caches)
+        has_types = any(port.name == "token_type_ids" for port in graph.inputs)
         found = (
             cases.decoder_cases(subject, oracle, vocab)
-            if decoder
-            else cases.encoder_cases(subject, oracle, vocab, context)
+            if graph.caches
+            else cases.encoder_cases(subject, oracle, vocab, context, has_types)
         )
         worst = max([worst, *(distance for _, distance in found)])
     return worst

@@ -26,11 +26,11 @@ _ROLES: dict[str, tuple[str | None, list[str], str, str | None]] = {
 }
 
 
-def make(tokenizer: str, config: dict[str, Any], context: int) -> dict[str, Any]:
-    """The JSON files by path. `config` supplies `vocab_size` and `hidden_size`; `context` is the limit in tokens."""
+def make(tokenizer: str, vocab: int, hidden: int, context: int) -> dict[str, Any]:
+    """The JSON files by path, for `vocab` tokens, hidden states of `hidden` numbers and `context` tokens at most."""
     if tokenizer == "wordpiece":
-        return _embedding(config, context)
-    body = byte_bpe.make(tokenizer, config["vocab_size"], TEXT)
+        return _embedding(vocab, hidden, context)
+    body = byte_bpe.make(tokenizer, vocab, TEXT)
     ids = {token["content"]: token["id"] for token in body["added_tokens"]}
     bos, ends, pad, template = _ROLES[tokenizer]
     eos = [ids[name] for name in ends]
@@ -45,8 +45,8 @@ def make(tokenizer: str, config: dict[str, Any], context: int) -> dict[str, Any]
     return {"tokenizer.json": body, "tokenizer_config.json": settings, "generation_config.json": generation}
 
 
-def _embedding(config: dict[str, Any], context: int) -> dict[str, Any]:
-    body = wordpiece.make(config["vocab_size"], TEXT)
+def _embedding(vocab: int, hidden: int, context: int) -> dict[str, Any]:
+    body = wordpiece.make(vocab, TEXT)
     roles = zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), wordpiece.SPECIAL, strict=True)
     modules = ("Transformer", ""), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize")
     return {
@@ -62,7 +62,7 @@ def _embedding(config: dict[str, Any], context: int) -> dict[str, Any]:
             for i, (kind, path) in enumerate(modules)
         ],
         "1_Pooling/config.json": {
-            "word_embedding_dimension": config["hidden_size"],
+            "word_embedding_dimension": hidden,
             "pooling_mode_cls_token": False,
             "pooling_mode_mean_tokens": True,
             "pooling_mode_max_tokens": False,

@@ -6,7 +6,7 @@ from tools.builder.tiny import assets
 
 
 def decoder(tokenizer: str) -> dict[str, Any]:
-    return assets.make(tokenizer, {"vocab_size": 512}, 256)
+    return assets.make(tokenizer, 512, 64, 256)
 
 
 @pytest.mark.parametrize("tokenizer", ["gpt2", "qwen2", "llama3"])
@@ -28,7 +28,7 @@ def test_ChatModelsHaveATemplateAndTheBaseModelNone() -> None:
 
 
 def test_EmbeddingModelsSayHowTheyPool() -> None:
-    files = assets.make("wordpiece", {"vocab_size": 512, "hidden_size": 48}, 64)
+    files = assets.make("wordpiece", 512, 48, 64)
     assert files["1_Pooling/config.json"]["word_embedding_dimension"] == 48
     assert [m["type"].rsplit(".")[-1] for m in files["modules.json"]] == ["Transformer", "Pooling", "Normalize"]
     assert files["sentence_bert_config.json"]["max_seq_length"] == 64

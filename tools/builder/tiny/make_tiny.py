@@ -47,7 +47,8 @@ def make_tiny(family: Family, description: dict[str, Any], out: Path) -> None:
     if missing:
         raise TinyError(f"the config of a tiny checkpoint must state {' or '.join(missing[0])}")
     context = next(raw[name] for name in CONTEXT if name in raw)
-    files = assets.make(description["tokenizer"], raw, context)
+    hidden = _config(raw).hidden_size  # whatever the architecture calls it in config.json
+    files = assets.make(description["tokenizer"], raw["vocab_size"], hidden, context)
     generation = files.get("generation_config.json", {})
     tokens = {name: generation.get(name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
     raw |= {name: id for name, id in tokens.items() if id is not None}
@@ -56,11 +57,15 @@ def make_tiny(family: Family, description: dict[str, Any], out: Path) -> None:
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(body, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
         (out / path).write_text(text, "utf-8")
-    config = transformers.AutoConfig.for_model(**copy.deepcopy(raw))  # it writes into nested objects
     tensors = {
-        name: array.astype(values.DTYPES[dtype]) for name, array in _tensors(raw["architectures"][0], config).items()
+        name: array.astype(values.DTYPES[dtype])
+        for name, array in _tensors(raw["architectures"][0], _config(raw)).items()
     }
     (out / "model.safetensors").write_bytes(safetensors.numpy.save(tensors, metadata={"format": "pt"}))
+
+
+def _config(raw: dict[str, Any]) -> Any:
+    return transformers.AutoConfig.for_model(**copy.deepcopy(raw))  # it writes into nested objects
 
 
 def _tensors(architecture: str, config: Any) -> dict[str, np.ndarray[Any, np.dtype[np.float32]]]:

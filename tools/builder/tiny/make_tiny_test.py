@@ -67,6 +67,13 @@ def test_RefusesADescriptionThatIsIncomplete(tmp_path: Path, description: dict[s
         make_tiny(FAMILY, description, tmp_path)
 
 
+def test_ThePoolingKnowsTheHiddenSizeByAnyName(tmp_path: Path) -> None:
+    family = Family("tiny", Path("none.py"), ["DistilBertModel"], ["distilbert"], {})
+    sizes = {"vocab_size": 300, "dim": 8, "hidden_dim": 16, "n_layers": 1, "n_heads": 2, "max_position_embeddings": 16}
+    make_tiny(family, {"tokenizer": "wordpiece", "config": sizes}, tmp_path)
+    assert json.loads((tmp_path / "1_Pooling/config.json").read_text())["word_embedding_dimension"] == 8
+
+
 def test_TheCommandTakesTextOrAFile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     body = {"name": "x", "source": "x.py", "architectures": ["GPT2LMHeadModel"], "model_types": ["gpt2"], "tasks": {}}
     (tmp_path / "family.json").write_text(json.dumps(body))
