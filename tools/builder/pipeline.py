@@ -19,7 +19,14 @@ from tools.builder.assets.reading import canonical
 from tools.builder.assets.text_embedding import text_embedding
 from tools.builder.assets.text_generation import text_generation
 from tools.builder.assets.tokenizer import effective_tokenizer
-from tools.builder.assets.weights_file import Precision, StoredTensor, WeightsFile, store, write_weights
+from tools.builder.assets.weights_file import (
+    Precision,
+    StoredTensor,
+    WeightsFile,
+    refuse_non_finite,
+    store,
+    write_weights,
+)
 from tools.builder.bundle.writer import write_bundle
 from tools.builder.checkpoint import Checkpoint
 from tools.builder.graph import Graph, Port
@@ -120,7 +127,9 @@ def stored_weights(
         if name in constants:
             stored[name] = store(name, constants[name], "auto")
             continue
-        stored[name] = store(name, checkpoint.read(name), precision)
+        source = checkpoint.read(name)
+        refuse_non_finite(name, source)
+        stored[name] = store(name, source, precision)
         done += checkpoint.tensors[name].size
         progress("check", done, total)
     return stored

@@ -260,6 +260,18 @@ def test_a_bad_checkpoint_is_refused_by_name(tmp_path: Path, changes: Any, kind:
     assert list(out.parent.iterdir()) == []
 
 
+def test_a_weight_that_is_not_finite_is_refused(tmp_path: Path) -> None:
+    tensors = toy.tensors()
+    tensors["table"][0, 0] = np.nan
+    with pytest.raises(UnstorableWeight, match="'table' holds 1 values of .* that are NaN or infinite"):
+        build(
+            toy.checkpoint(tmp_path / "toy", **{"model.safetensors": tensors}),
+            tmp_path / "x",
+            families=families(tmp_path),
+        )
+    assert not (tmp_path / "x").exists()
+
+
 def test_a_value_beyond_f16_is_refused_when_f16_is_asked_for(tmp_path: Path) -> None:
     tensors = toy.tensors()
     tensors["table"][0, 0] = 1e6

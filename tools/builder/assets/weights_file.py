@@ -113,6 +113,17 @@ def store(name: str, source: np.ndarray[Any, np.dtype[Any]], precision: Precisio
     return StoredTensor(name, "f32", source)
 
 
+def refuse_non_finite(name: str, source: np.ndarray[Any, np.dtype[Any]]) -> None:
+    """Raises UnstorableWeight for a float tensor that holds NaN or infinity: no input gives such a model an answer."""
+    if dtype_name(source.dtype) not in ("f16", "bf16", "f32", "f64"):
+        return
+    broken = sum(int(piece.size - np.count_nonzero(np.isfinite(piece))) for piece in _pieces(source))
+    if broken:
+        raise UnstorableWeight(
+            f"weight {name!r} holds {broken} values of {source.size} that are NaN or infinite; the checkpoint is damaged"
+        )
+
+
 def layout(tensors: Iterable[StoredTensor]) -> tuple[bytes, dict[str, Placement]]:
     """The file's head (length and header) and the place of each tensor. Raises ValueError for a name given twice."""
     ordered = sorted(tensors, key=lambda tensor: tensor.name)

@@ -102,6 +102,15 @@ def test_refuses_to_round_beyond_the_range_of_f16() -> None:
         wf.store("w", np.array([[7e4]], np.float32), "f16")
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_refuses_values_that_are_not_finite(dtype: Any, value: float) -> None:
+    with pytest.raises(wf.UnstorableWeight, match="'w' holds 1 values of 3 that are NaN or infinite"):
+        wf.refuse_non_finite("w", np.array([1, value, 2], dtype))
+    wf.refuse_non_finite("w", np.array([1, 2], dtype))
+    wf.refuse_non_finite("ids", np.array([1, 2]))
+
+
 @settings(max_examples=50, deadline=None, derandomize=True)
 @given(hnp.arrays(np.uint16, st.integers(1, 64)))
 def test_auto_never_changes_a_value(bits: np.ndarray[Any, np.dtype[Any]]) -> None:
