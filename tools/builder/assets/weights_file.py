@@ -120,7 +120,8 @@ def refuse_non_finite(name: str, source: np.ndarray[Any, np.dtype[Any]]) -> None
     broken = sum(int(piece.size - np.count_nonzero(np.isfinite(piece))) for piece in _pieces(source))
     if broken:
         raise UnstorableWeight(
-            f"weight {name!r} holds {broken} values of {source.size} that are NaN or infinite; the checkpoint is damaged"
+            f"weight {name!r} holds {broken} values of {source.size} that are NaN or infinite; "
+            "the checkpoint is damaged"
         )
 
 
