@@ -43,10 +43,10 @@ class Session {
   // Runs the module once. `inputs` are read in place and must be every input of the module, no more.
   // The outputs are owned by the caller: a later run does not change them.
   //
-  // Throws Error(kInvalidArgument) for a missing or unknown input, a wrong dtype, rank or dimension, and for values that
-  // the module's tables do not have (a token id beyond the vocabulary, a position beyond the table, a row that the cache
-  // lacks); the message names the module, the input, what is expected and what came. In the dimensions of a stateful
-  // module `past` is the number of tokens that its state holds. Such a mistake leaves the session as it was.
+  // Throws Error(kInvalidArgument) for a missing or unknown input, a wrong dtype, rank or dimension, and for values
+  // that the module's tables do not have (a token id beyond the vocabulary, a position beyond the table, a row that the
+  // cache lacks); the message names the module, the input, what is expected and what came. In the dimensions of a
+  // stateful module `past` is the number of tokens that its state holds. Such a mistake leaves the session as it was.
   NamedTensors run(const NamedTensors& inputs);
 
   // Like run(), but outputs point into the engine's memory: valid until the next call on this session.
