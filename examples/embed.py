@@ -1,6 +1,6 @@
 """Embeds the lines of a file through the Python package and prints the three closest to a question.
 
-bazel run //examples:embed_py -- BUNDLE SENTENCES.txt QUESTION
+bazel run //examples:embed_py -- $PWD/BUNDLE $PWD/SENTENCES.txt QUESTION
 """
 
 import sys
