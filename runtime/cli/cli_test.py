@@ -127,6 +127,13 @@ def test_an_output_that_cannot_be_written_is_named_before_the_work(tmp_path: Pat
     assert not (tmp_path / "store").exists()
 
 
+def test_under_bazel_run_paths_are_relative_to_the_folder_of_the_user(tmp_path: Path, store: Path) -> None:
+    (tmp_path / "x.bundle").symlink_to(BERT)
+    env = {"BUILD_WORKING_DIRECTORY": str(tmp_path)}
+    result = run("embed", "x.bundle", "--text", "a", "--json", store=store, env=env)
+    assert result.code == 0, result.err
+
+
 def test_empty_names_are_refused(tmp_path: Path) -> None:
     fail(1, ["''"], "inspect", "")
     fail(1, ["the folder to unpack to is empty"], "unpack", BERT, "")

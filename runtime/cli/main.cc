@@ -1,4 +1,6 @@
 // `mconnect`: the command line of the native runtime.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
@@ -73,6 +75,10 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   namespace cli = mconnect::cli;
   cli::PrepareStandardStreams();
+  // `bazel run` starts programs in a folder of its own and names the user's here: paths are relative to that one.
+  if (const char* folder = std::getenv("BUILD_WORKING_DIRECTORY"); folder != nullptr && chdir(folder) != 0) {
+    cli::Note("warning: cannot change to BUILD_WORKING_DIRECTORY, " + std::string(folder));
+  }
   mconnect::SetLogSink([](mconnect::LogLevel level, std::string_view message) {
     if (level == mconnect::LogLevel::kWarning) cli::Note("warning: " + std::string(message));
   });

@@ -58,7 +58,8 @@ TEST(WatchedBundle, CountsTheBytesOfEveryThread) {
 }
 
 TEST(WatchedBundle, IsTheBundleThatItWraps) {
-  const auto inner = std::make_shared<FakeBundle>(std::vector<MemberInfo>{{"a", 1, "digest"}});
+  const auto inner =
+      std::make_shared<FakeBundle>(std::vector<MemberInfo>{{"manifest.json", 1, ""}, {"a", 1, "digest"}});
   const WatchedBundle watched(inner, [](std::uint64_t) {});
   EXPECT_EQ(watched.path(), "fake.bundle");
   EXPECT_EQ(watched.id(), "id");
