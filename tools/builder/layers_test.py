@@ -18,9 +18,9 @@ def test_HeadsSplitAndMerge() -> None:
     assert merge_heads(heads).shape == x.shape
     with pytest.raises(GraphError, match="12 does not divide into 5 heads"):
         split_heads(x, 5)
-    for heads in (0, -3):
-        with pytest.raises(GraphError, match=f"12 does not divide into {heads} heads"):
-            split_heads(x, heads)
+    for impossible in (0, -3):
+        with pytest.raises(GraphError, match=f"12 does not divide into {impossible} heads"):
+            split_heads(x, impossible)
 
 
 def test_DecoderInputsFollowTheConvention() -> None:
