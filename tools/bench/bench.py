@@ -3,8 +3,8 @@
     bazel run //tools/bench -- embedding --bundle minilm.bundle --checkpoint DIR
     bazel run //tools/bench -- generation --bundle decoder.bundle
 
-Contenders take turns in one run (see rounds.py); the best round of each counts. The last lines say how many times as
-fast as each of the others Model Connect is.
+Contenders take turns in one run (see rounds.py); medians are printed. The last lines say how many times as fast as each
+of the others Model Connect is.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tools.bench import contenders
-from tools.bench.rounds import Contender, best, interleave, ratios
+from tools.bench.rounds import Contender, interleave, ratios, typical
 
 SUBJECT = "mconnect"
 
@@ -72,8 +72,9 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 def main(argv: Sequence[str] | None = None) -> None:
     options = parse(argv)
-    results = {name: best(m) for name, m in interleave(options.contenders(options), options.rounds).items()}
-    speedups = ratios(results, SUBJECT)
+    rounds = interleave(options.contenders(options), options.rounds)
+    results = {name: typical(m) for name, m in rounds.items()}
+    speedups = ratios(rounds, SUBJECT)
     if options.json:
         print(json.dumps({"results": results, "ratios": speedups}, sort_keys=True))
         return

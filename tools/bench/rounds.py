@@ -1,10 +1,11 @@
 """Measures contenders against each other fairly: each in a process of its own, one round of each in turn.
 
 Interleaving spreads what else the machine does over all of them; processes of their own keep one library's threads and
-memory from another's. The best round counts: noise only ever adds time.
+memory from another's. What counts is the median over the rounds of the ratio within one round.
 """
 
 import multiprocessing
+import statistics
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,20 +82,26 @@ def _receive(name: str, pipe: Connection) -> Any:
     return answer
 
 
-def best(measures: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The best of each measure: "seconds" the lowest, rates the highest."""
-    return {key: (min if key == "seconds" else max)(m[key] for m in measures) for key in measures[0]}
+def typical(measures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The median of each measure."""
+    return {key: statistics.median(m[key] for m in measures) for key in measures[0]}
 
 
-def ratios(results: Mapping[str, Mapping[str, float]], subject: str) -> dict[str, dict[str, float]]:
-    """How many times as fast as each other contender `subject` is, by contender and measure."""
+def ratios(results: Mapping[str, Sequence[Mapping[str, float]]], subject: str) -> dict[str, dict[str, float]]:
+    """How many times as fast as each other contender `subject` is, by contender and measure.
+
+    The median over the rounds of the ratio in one round: a machine that slows down slows both of a round.
+    """
 
     def speedup(key: str, ours: float, theirs: float) -> float:
         return theirs / ours if key == "seconds" else ours / theirs
 
     ours = results[subject]
     return {
-        name: {key: speedup(key, ours[key], theirs[key]) for key in theirs}
+        name: {
+            key: statistics.median(speedup(key, o[key], t[key]) for o, t in zip(ours, theirs, strict=True))
+            for key in theirs[0]
+        }
         for name, theirs in results.items()
         if name != subject
     }

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tools.bench.rounds import Contender, ContenderFailed, Round, best, interleave, ratios
+from tools.bench.rounds import Contender, ContenderFailed, Round, interleave, ratios, typical
 
 
 def clock(log: str, seconds: float) -> Round:
@@ -45,10 +45,16 @@ def test_a_failure_names_its_contender(make, words):
         interleave([Contender("loser", make)], rounds=1)
 
 
-def test_the_best_round_counts():
-    assert best([{"seconds": 2.0, "decode": 5.0}, {"seconds": 1.0, "decode": 4.0}]) == {"seconds": 1.0, "decode": 5.0}
+def test_the_median_is_typical():
+    rounds = [{"seconds": 2.0, "decode": 5.0}, {"seconds": 1.0, "decode": 4.0}, {"seconds": 9.0, "decode": 4.5}]
+    assert typical(rounds) == {"seconds": 2.0, "decode": 4.5}
 
 
 def test_ratios_say_how_many_times_as_fast():
-    results = {"us": {"seconds": 1.0, "decode": 30.0}, "them": {"seconds": 2.0, "decode": 10.0}}
-    assert ratios(results, "us") == {"them": {"seconds": 2.0, "decode": 3.0}}
+    rounds = {"us": [{"seconds": 1.0, "decode": 30.0}], "them": [{"seconds": 2.0, "decode": 10.0}]}
+    assert ratios(rounds, "us") == {"them": {"seconds": 2.0, "decode": 3.0}}
+
+
+def test_a_round_that_slows_both_changes_no_ratio():
+    rounds = {"us": [{"seconds": s} for s in (1.0, 7.0, 1.0)], "them": [{"seconds": s} for s in (2.0, 14.0, 2.0)]}
+    assert ratios(rounds, "us") == {"them": {"seconds": 2.0}}

@@ -20,6 +20,7 @@
 #include "mconnect/error.h"
 #include "runtime/base/log.h"
 #include "runtime/engine/openvino/core.h"
+#include "runtime/engine/openvino/gated_linear.h"
 #include "runtime/engine/openvino/residency.h"
 
 namespace mconnect {
@@ -181,6 +182,7 @@ std::unique_ptr<OpenedVariant> Open(const mc_engine_source& source) {
       throw Error(ErrorCode::kCorrupt, std::string(source.label) + ": OpenVINO " + openvino::Version() +
                                            " cannot read " + source.artifact + ": " + openvino::Explanation(e.what()));
     }
+    if (!bf16) openvino::KeepGatesApart(*model);
     variant->model = cpu.core.compile_model(model, cpu.device, Properties(options, bf16));
   }
   ::malloc_trim(0);  // what reading and compiling needed for a while
