@@ -150,10 +150,10 @@ Tokenizer::Impl::Impl(const JsonView& json) {
   if (const auto part = FindNonNull(json, "normalizer")) normalizer = Normalizer::FromJson(*part);
   bool bytes = false;
   if (const auto part = FindNonNull(json, "pre_tokenizer")) {
-    bytes = Model::CanReadBytes(json["model"]);
+    bytes = TokenModel::CanReadBytes(json["model"]);
     pre_tokenizer = PreTokenizer::FromJson(*part, &bytes);
   }
-  model = Model::FromJson(json["model"], bytes);
+  model = TokenModel::FromJson(json["model"], bytes);
   if (const auto part = FindNonNull(json, "post_processor")) post_processor = PostProcessor::FromJson(*part);
   if (const auto part = FindNonNull(json, "decoder")) decoder = Decoder::FromJson(*part);
   static const Json kNone = Json::array();

@@ -46,7 +46,7 @@ struct Tokenizer::Impl {
 
   std::unique_ptr<const Normalizer> normalizer;       // null: none
   std::unique_ptr<const PreTokenizer> pre_tokenizer;  // null: none
-  std::unique_ptr<const Model> model;
+  std::unique_ptr<const TokenModel> model;
   std::optional<AddedTokens> added;
   std::unique_ptr<const PostProcessor> post_processor;  // null: none
   Decoder decoder;

@@ -13,7 +13,7 @@
 
 namespace mconnect {
 
-class BpeModel : public Model {
+class BpeModel : public TokenModel {
  public:
   // `reads_bytes`: pieces are bytes, where the vocabulary writes them in the byte-level alphabet.
   BpeModel(const JsonView& json, bool reads_bytes);

@@ -25,7 +25,7 @@ bool IsEmpty(const JsonView& json, std::string_view key) {
 
 }  // namespace
 
-bool Model::CanReadBytes(const JsonView& json) {
+bool TokenModel::CanReadBytes(const JsonView& json) {
   if (TypeOf(json) != "BPE" || !IsEmpty(json, "continuing_subword_prefix") || !IsEmpty(json, "end_of_word_suffix")) {
     return false;
   }
@@ -36,7 +36,7 @@ bool Model::CanReadBytes(const JsonView& json) {
   });
 }
 
-std::unique_ptr<const Model> Model::FromJson(const JsonView& json, bool reads_bytes) {
+std::unique_ptr<const TokenModel> TokenModel::FromJson(const JsonView& json, bool reads_bytes) {
   const std::string type = TypeOf(json);
   if (type == "BPE") return std::make_unique<BpeModel>(json, reads_bytes);
   if (type == "WordPiece") return std::make_unique<WordPieceModel>(json);

@@ -19,9 +19,9 @@ struct PieceToken {
   std::uint32_t size;
 };
 
-class Model {
+class TokenModel {
  public:
-  virtual ~Model() = default;
+  virtual ~TokenModel() = default;
 
   // Appends the tokens of a piece, which is not empty. Throws Error(kCorrupt) when the piece needs the unknown token
   // and the vocabulary lacks it.
@@ -33,7 +33,7 @@ class Model {
   static bool CanReadBytes(const JsonView& json);
 
   // Throws Error(kUnsupported) naming a type that is not BPE or WordPiece.
-  static std::unique_ptr<const Model> FromJson(const JsonView& json, bool reads_bytes);
+  static std::unique_ptr<const TokenModel> FromJson(const JsonView& json, bool reads_bytes);
 };
 
 }  // namespace mconnect

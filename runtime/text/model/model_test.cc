@@ -16,12 +16,12 @@ namespace {
 using testing_text::ErrorOf;
 using Tokens = std::vector<std::pair<TokenId, std::uint32_t>>;
 
-std::unique_ptr<const Model> Make(std::string_view text, bool reads_bytes = false) {
+std::unique_ptr<const TokenModel> Make(std::string_view text, bool reads_bytes = false) {
   const Json json = ParseJson(text, "model");
-  return Model::FromJson(JsonView(json, "model"), reads_bytes);
+  return TokenModel::FromJson(JsonView(json, "model"), reads_bytes);
 }
 
-Tokens Tokenize(const Model& model, std::string_view piece) {
+Tokens Tokenize(const TokenModel& model, std::string_view piece) {
   std::vector<PieceToken> tokens;
   model.Tokenize(piece, &tokens);
   Tokens result;

@@ -25,7 +25,7 @@ std::uint64_t Hash(std::string_view text) {
 
 }  // namespace
 
-void WordCache::Tokenize(const Model& model, std::string_view piece, std::vector<PieceToken>* tokens) {
+void WordCache::Tokenize(const TokenModel& model, std::string_view piece, std::vector<PieceToken>* tokens) {
   if (piece.size() > kMaxBytes) return model.Tokenize(piece, tokens);
   if (slots_.empty()) slots_.resize(kSlots);
   Slot& slot = slots_[Hash(piece) % kSlots];

@@ -16,7 +16,7 @@ namespace mconnect {
 class WordCache {
  public:
   // Appends the tokens of the piece by the model. All calls must be with the same model.
-  void Tokenize(const Model& model, std::string_view piece, std::vector<PieceToken>* tokens);
+  void Tokenize(const TokenModel& model, std::string_view piece, std::vector<PieceToken>* tokens);
 
  private:
   static constexpr std::size_t kSlots = 1 << 14;

@@ -11,7 +11,7 @@
 
 namespace mconnect {
 
-class WordPieceModel : public Model {
+class WordPieceModel : public TokenModel {
  public:
   explicit WordPieceModel(const JsonView& json);
 
