@@ -13,6 +13,12 @@ load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 # For an installed copy: bin/PROGRAM beside lib/{libopenvino,plugins}.
 _INSTALLED_RPATH = "-Wl,-rpath,$ORIGIN/../lib"
 
+# Where this repository is another's dependency, its programs lie in NAME.runfiles/mconnect/FOLDERS and the libraries in
+# NAME.runfiles/MAIN/_solib_*; Bazel 4 writes only the way that holds outside runfiles. Our binaries lie 2 folders deep
+# (runtime/cli), the Python module 3 (runtime/python/mconnect).
+_RUNFILES_RPATH = "-Wl,-rpath,$ORIGIN/{up}{workspace}/{folder}"
+_DEPTHS = (2, 3)
+
 def _link(ctx, toolchain, features, file):
     """Registers the link of `file` into this target's folder of _solib_*."""
     return cc_common.create_library_to_link(
@@ -33,10 +39,16 @@ def _plugin_library_impl(ctx):
 
     libraries = [_link(ctx, toolchain, features, f) for f in ctx.files.libraries]
     plugins = [_link(ctx, toolchain, features, f).dynamic_library for f in ctx.files.plugins]
+    folders = {library.dynamic_library.short_path.rpartition("/")[0]: None for library in libraries}
+    rpaths = [
+        _RUNFILES_RPATH.format(up = "../" * (depth + 1), workspace = ctx.workspace_name, folder = folder)
+        for folder in folders
+        for depth in _DEPTHS
+    ]
     linking = cc_common.create_linking_context(linker_inputs = depset([cc_common.create_linker_input(
         libraries = depset(libraries),
         owner = ctx.label,
-        user_link_flags = depset([_INSTALLED_RPATH]),
+        user_link_flags = depset([_INSTALLED_RPATH] + rpaths),
     )]))
     info = cc_common.merge_cc_infos(
         direct_cc_infos = [CcInfo(linking_context = linking)],

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tools.lint import layers
+from tools.lint import layers, type_names
 
 ROOT = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
 RUNFILES = Path(__file__).parents[3]  # RUNFILES/mconnect/tools/lint/lint.py
@@ -107,6 +107,12 @@ def layering() -> Verdict:
     return not breaches, "".join(f"{b}\n" for b in breaches)
 
 
+def one_type_a_name() -> Verdict:
+    """One type to a name."""
+    breaches = type_names.check(files(r"\.(cc|h)$"), lambda f: (ROOT / f).read_text("utf-8"))
+    return not breaches, "".join(f"{b}\n" for b in breaches)
+
+
 LINTERS: dict[str, Callable[[], Verdict]] = {
     "buildifier": buildifier,
     "ruff": ruff,
@@ -115,6 +121,7 @@ LINTERS: dict[str, Callable[[], Verdict]] = {
     "clang-tidy": clang_tidy,
     "shellcheck": shellcheck,
     "layering": layering,
+    "type-names": one_type_a_name,
 }
 
 
