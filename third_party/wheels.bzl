@@ -42,6 +42,7 @@ filegroup(name = "program", srcs = glob(["site-packages/ruff-*.data/scripts/ruff
 """
 
 WHEEL_OPTIONS = {
+    "gguf": {"exclude": ["site-packages/gguf/scripts/**"], "without": ["requests"]},  # the network is not its business here
     "networkx": {"exclude": ["site-packages/networkx/**/tests/**"]},
     "numpy": {"exclude": ["site-packages/numpy/**/tests/**", "site-packages/numpy/_core/include/**"]},
     # Without its telemetry, which writes to the home folder and calls home; OpenVINO has a stand-in for its absence.
@@ -49,5 +50,6 @@ WHEEL_OPTIONS = {
     "pybind11": {"build": _PYBIND11},
     "ruff": {"build": _RUFF},
     "sympy": {"exclude": ["site-packages/sympy/**/tests/**", "site-packages/isympy*"]},
+    "tiktoken": {"without": ["requests"]},  # as gguf
     "torch": {"exclude": ["site-packages/torch/include/**", "site-packages/torch/share/**", "site-packages/torch/lib/*.a"]},
 }

@@ -92,17 +92,18 @@ class Checkpoint:
     def read(self, name: str) -> Array:
         """The tensor in its stored dtype, mapped from the file; what is written to it stays in memory."""
         tensor = self.tensors[name]
-        if tensor.size == 0:
-            return np.empty(tensor.shape, DTYPES[tensor.dtype])
-        flat = np.frombuffer(self._map(tensor.file), np.uint8, tensor.size, tensor.offset)
-        return flat.view(DTYPES[tensor.dtype]).reshape(tensor.shape)
+        return self._raw(name).view(DTYPES[tensor.dtype]).reshape(tensor.shape)
 
     def same(self, a: str, b: str) -> bool:
         """Whether two tensors hold the same bytes under the same type."""
         x, y = self.tensors[a], self.tensors[b]
-        return (x.dtype, x.shape) == (y.dtype, y.shape) and np.array_equal(
-            self.read(a).view(np.uint8), self.read(b).view(np.uint8)
-        )
+        return (x.dtype, x.shape, x.size) == (y.dtype, y.shape, y.size) and np.array_equal(self._raw(a), self._raw(b))
+
+    def _raw(self, name: str) -> npt.NDArray[np.uint8]:
+        tensor = self.tensors[name]
+        if tensor.size == 0:
+            return np.empty(0, np.uint8)
+        return np.frombuffer(self._map(tensor.file), np.uint8, tensor.size, tensor.offset)
 
     def _map(self, path: Path) -> mmap.mmap:
         if path not in self._maps:

@@ -1,12 +1,14 @@
 """From a checkpoint to a bundle: `build`.
 
-Nothing here needs torch or transformers. Large weights are mapped and streamed, so that a build takes little memory
-beyond the page cache, and the same inputs give the same bytes.
+Nothing here needs torch or transformers. Weights are read tensor by tensor, once as they are written and once before
+where their values decide how, so that a build takes little memory beyond the page cache; the same inputs give the same
+bytes.
 """
 
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import re
 import tempfile
@@ -22,13 +24,13 @@ from tools.builder.assets.tokenizer import effective_tokenizer
 from tools.builder.assets.weights_file import (
     Precision,
     StoredTensor,
+    Unread,
     WeightsFile,
-    refuse_non_finite,
     store,
     write_weights,
 )
 from tools.builder.bundle.writer import write_bundle
-from tools.builder.checkpoint import Checkpoint
+from tools.builder.checkpoint import DTYPES, Checkpoint
 from tools.builder.graph import Graph, Port
 from tools.builder.lowering.openvino.lower import Lowered, engine_version, lower
 from tools.builder.resolve import Family, resolve
@@ -58,7 +60,7 @@ def build(
     """Builds the bundle `out` and returns its id (sha256 of its manifest).
 
     Args:
-      checkpoint: a folder, or the id `owner/name` of a hub repository.
+      checkpoint: a folder, a GGUF file, or the id `owner/name` of a hub repository.
       out: the file to write. It appears complete or not at all.
       families: those that may build it; one where the caller has chosen.
       name: the bundle's name; by default made from the checkpoint's.
@@ -74,12 +76,12 @@ def build(
     name = source.name if name is None else name
     if not _NAME.fullmatch(name):
         raise BuildError(f"name {name!r} may have letters, digits, '.', '_' and '-' only, and 128 of them")
-    opened = Checkpoint.open(source.folder)
+    opened = source.open()
     family = resolve(opened.config, families)
     task = next(iter(family.tasks))
     progress("record", 0, 1)
     graphs = family.record(opened, task)
-    assets = make_assets(source.folder, task)
+    assets = make_assets(opened.folder, task)
     try:
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", ignore_cleanup_errors=True) as work:
             lowered, file = lower_all(graphs, opened, weights, Path(work) / "weights", progress)
@@ -89,7 +91,7 @@ def build(
                 "builder": VERSION,
                 "checkpoint": source.manifest(opened),
                 "family": family.name,
-                "licence": licence(source.folder),
+                "licence": licence(opened.folder),
                 "modules": {module: _module(graph, file) for module, graph in graphs.items()},
                 "name": name,
                 "tasks": [task],
@@ -127,10 +129,10 @@ def stored_weights(
         if name in constants:
             stored[name] = store(name, constants[name], "auto")
             continue
-        source = checkpoint.read(name)
-        refuse_non_finite(name, source)
+        tensor = checkpoint.tensors[name]
+        source = Unread(DTYPES[tensor.dtype], tensor.shape, functools.partial(checkpoint.read, name))
         stored[name] = store(name, source, precision)
-        done += checkpoint.tensors[name].size
+        done += tensor.size
         progress("check", done, total)
     return stored
 

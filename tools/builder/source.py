@@ -1,4 +1,4 @@
-"""Where a checkpoint comes from: a folder, or a repository of the Hugging Face hub."""
+"""Where a checkpoint comes from: a folder, a GGUF file, or a repository of the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from tools.builder.checkpoint import Checkpoint
+from tools.builder.gguf.checkpoint import GgufCheckpoint
+from tools.builder.gguf.reader import MAGIC
 
 PATTERNS = ("*.json", "*.txt", "*.safetensors", "*/config.json", "*.jinja", "README.md", "LICENSE*")
 """What a build may read of a repository."""
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """How a bundle begins."""
+GGUF_MAGIC = MAGIC
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SMALL_FILES = (
@@ -30,23 +33,33 @@ class SourceError(ValueError):
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """A checkpoint's folder on this machine and its origin: `revision` is the hub's commit, None for a folder."""
+    """A checkpoint's folder on this machine and its origin: `revision` is the hub's commit, None for a folder.
+
+    `gguf` is the one file in it, or the first part of the one, that is the checkpoint; None for safetensors.
+    """
 
     folder: Path
     repository: str | None = None
     revision: str | None = None
+    gguf: Path | None = None
+
+    def open(self) -> Checkpoint:
+        """The checkpoint, whose `folder` holds the small files that assets are made of. Raises CheckpointError."""
+        return Checkpoint.open(self.folder) if self.gguf is None else GgufCheckpoint.open(self.gguf)
 
     @property
     def name(self) -> str:
         """A name for a bundle made of it: letters, digits, dots, dashes and underscores."""
-        base = (self.repository or self.folder.resolve().name).rpartition("/")[2]
+        file = self.gguf and re.sub(r"-\d{5}-of-\d{5}$", "", self.gguf.stem)
+        base = (self.repository or file or self.folder.resolve().name).rpartition("/")[2]
         return re.sub(r"[^A-Za-z0-9._-]+", "-", base).lower().strip("-") or "model"
 
     def manifest(self, checkpoint: Checkpoint) -> dict[str, Any]:
         """The manifest's `checkpoint`: origin, and size and sha256 of each file that a build depends on."""
-        paths = {self.folder / name for name in _SMALL_FILES}
-        paths |= set(self.folder.glob("sentence_*_config.json")) | set(self.folder.glob("*_Pooling/config.json"))
-        paths |= {tensor.file for tensor in checkpoint.tensors.values()}
+        paths = {tensor.file for tensor in checkpoint.tensors.values()}
+        if self.gguf is None:
+            paths |= {self.folder / name for name in _SMALL_FILES}
+            paths |= set(self.folder.glob("sentence_*_config.json")) | set(self.folder.glob("*_Pooling/config.json"))
         files = sorted((path.relative_to(self.folder).as_posix(), path) for path in paths if path.is_file())
         return {
             "files": [{"path": name, "sha256": _sha256(path), "size": path.stat().st_size} for name, path in files],
@@ -57,8 +70,8 @@ class Source:
 
 
 def locate(checkpoint: str, revision: str | None = None) -> Source:
-    """Finds a folder, or fetches a repository `owner/name` at `revision` (the main branch by default) into the hub's
-    cache.
+    """Finds a folder or a GGUF file, or fetches a repository `owner/name` at `revision` (the main branch by default)
+    into the hub's cache. A folder with GGUF files and no config.json stands for its one model.
 
     Raises SourceError, which says what to do, for a path that is no folder and for a repository that cannot be had.
     """
@@ -68,20 +81,37 @@ def locate(checkpoint: str, revision: str | None = None) -> Source:
             raise SourceError(
                 f"revision {revision!r} is given, but {checkpoint} is a folder; only hub repositories have revisions"
             )
-        return Source(path)
+        return Source(path, gguf=None if (path / "config.json").exists() else _only_gguf(path))
     if path.exists():
         with open(path, "rb") as file:
-            is_bundle = file.read(4) == ZSTD_MAGIC
-        if is_bundle:
+            magic = file.read(4)
+        if magic == GGUF_MAGIC:
+            if revision is not None:
+                raise SourceError(
+                    f"revision {revision!r} is given, but {checkpoint} is a file; only hub repositories have"
+                )
+            return Source(path.parent, gguf=path)
+        if magic == ZSTD_MAGIC:
             raise SourceError(
                 f"{checkpoint} is a bundle already; `build` takes the checkpoint that a bundle is made from"
             )
         raise SourceError(
-            f"{checkpoint} is a file; a checkpoint is a folder with config.json and *.safetensors, or a hub id"
+            f"{checkpoint} is a file; a checkpoint is a folder with config.json and *.safetensors, a GGUF file, "
+            f"or a hub id"
         )
     if not _HUB_ID.fullmatch(checkpoint):
         raise SourceError(f"{checkpoint} does not exist, and is not a hub id such as Qwen/Qwen3-0.6B either")
     return _fetch(checkpoint, revision)
+
+
+def _only_gguf(folder: Path) -> Path | None:
+    """The one model among the folder's GGUF files, by its first part where it is split."""
+    models = [path for path in sorted(folder.glob("*.gguf")) if not re.search(r"-(?!00001)\d{5}-of-\d{5}$", path.stem)]
+    if len(models) > 1:
+        raise SourceError(
+            f"{folder} holds {len(models)} GGUF models; name one: {', '.join(path.name for path in models[:5])}"
+        )
+    return models[0] if models else None
 
 
 def licence(folder: Path) -> str | None:

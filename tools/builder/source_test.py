@@ -10,10 +10,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tools.builder import toy
 from tools.builder.checkpoint import Checkpoint
+from tools.builder.gguf.testing import write_gguf
 from tools.builder.source import Source, SourceError, licence, locate
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -136,3 +138,59 @@ def test_the_manifest_states_repository_and_commit(tmp_path: Path) -> None:
     folder = toy.checkpoint(tmp_path)
     row = json.loads(json.dumps(Source(folder, "owner/toy", COMMIT).manifest(Checkpoint.open(folder))))
     assert (row["source"], row["repository"], row["revision"]) == ("hub", "owner/toy", COMMIT)
+
+
+def _gguf(path: Path) -> Path:
+    """A file that begins like a GGUF model."""
+    path.write_bytes(b"GGUF" + bytes(60))
+    return path
+
+
+def test_a_gguf_file_is_a_checkpoint(tmp_path: Path) -> None:
+    path = _gguf(tmp_path / "Qwen3-0.6B.Q4_K_M.gguf")
+    found = locate(str(path))
+    assert found == Source(tmp_path, gguf=path)
+    assert found.name == "qwen3-0.6b.q4_k_m"
+
+
+def test_a_split_model_has_the_name_of_all_its_parts(tmp_path: Path) -> None:
+    parts = [_gguf(tmp_path / f"Big-{number:05}-of-00002.gguf") for number in (1, 2)]
+    assert locate(str(tmp_path)) == Source(tmp_path, gguf=parts[0])
+    assert [locate(str(part)).name for part in parts] == ["big", "big"]
+
+
+def test_a_folder_with_config_json_is_no_gguf_model(tmp_path: Path) -> None:
+    _gguf(tmp_path / "x.gguf")
+    (tmp_path / "config.json").write_text("{}")
+    assert locate(str(tmp_path)).gguf is None
+
+
+def test_of_several_gguf_models_one_must_be_named(tmp_path: Path) -> None:
+    for name in ("a.gguf", "b.gguf"):
+        _gguf(tmp_path / name)
+    with pytest.raises(SourceError, match="holds 2 GGUF models; name one: a.gguf, b.gguf"):
+        locate(str(tmp_path))
+
+
+def test_a_gguf_file_has_no_revision(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="revision 'v1' is given, but .* is a file"):
+        locate(str(_gguf(tmp_path / "x.gguf")), "v1")
+
+
+def test_of_a_gguf_model_its_own_files_are_recorded(tmp_path: Path) -> None:
+    shapes = {"model.embed_tokens.weight": (8, 32), "model.norm.weight": (32,)}
+    config = {
+        "model_type": "llama", "vocab_size": 8, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
+        "num_attention_heads": 2, "max_position_embeddings": 64,
+    }  # fmt: skip
+    tensors = {name: np.ones(shape, np.float32) for name, shape in shapes.items()}
+    folder = toy.checkpoint(tmp_path / "hf", **{"config.json": config, "model.safetensors": tensors})
+    model = {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]}
+    (folder / "tokenizer.json").write_text(json.dumps({"model": model, "added_tokens": []}))
+    (folder / "tokenizer_config.json").write_text("{}")
+    (tmp_path / "LICENSE").write_text("nobody reads this")
+    write_gguf(folder, tmp_path / "model.gguf")
+    found = locate(str(tmp_path))
+    row = found.manifest(found.open())
+    assert [file["path"] for file in row["files"]] == ["model.gguf"]
+    assert row["source"] == "folder"

@@ -17,12 +17,12 @@ from tokenizers import Tokenizer
 
 from tools.builder import pipeline
 from tools.builder.bundle.format import BundleError
-from tools.builder.checkpoint import DTYPES, Checkpoint, read_header
+from tools.builder.checkpoint import DTYPES, read_header
 from tools.builder.debug import DebugError
 from tools.builder.graph import Graph
 from tools.builder.lowering.openvino.engine import ov
 from tools.builder.resolve import Family, resolve
-from tools.builder.source import SourceError, locate
+from tools.builder.source import GGUF_MAGIC, SourceError, locate
 
 Array = npt.NDArray[Any]
 
@@ -82,22 +82,27 @@ class Subject:
 
 
 def open_subject(model: str, module: str | None, families: Sequence[Family], work: Path) -> Subject:
-    """Opens a module of a bundle, a checkpoint folder or a hub id; `work` is a folder for temporary files.
+    """Opens a module of a bundle, a checkpoint folder, a GGUF file or a hub id; `work` is a folder for temporary files.
 
     Raises DebugError where `module` is not one of the model's, and what reading bundles and checkpoints raises.
     """
     path = Path(model)
-    if path.is_file():
+    if path.is_file() and not _is_gguf(path):
         return _from_bundle(path, module, work)
     source = locate(model)
-    checkpoint = Checkpoint.open(source.folder)
+    checkpoint = source.open()
     family = resolve(checkpoint.config, families)
     task = next(iter(family.tasks))
     graphs = family.record(checkpoint, task)
     chosen = _choose(module, list(graphs))
     lowered, file = pipeline.lower_all(graphs, checkpoint, "auto", work / "weights", lambda step, done, total: None)
-    tokenizer = Tokenizer.from_str(pipeline.make_assets(source.folder, task)["tokenizer"].decode())
+    tokenizer = Tokenizer.from_str(pipeline.make_assets(checkpoint.folder, task)["tokenizer"].decode())
     return Subject(graphs[chosen], lowered[chosen], file.path, tokenizer)
+
+
+def _is_gguf(path: Path) -> bool:
+    with open(path, "rb") as file:
+        return file.read(len(GGUF_MAGIC)) == GGUF_MAGIC
 
 
 def _from_bundle(path: Path, module: str | None, work: Path) -> Subject:

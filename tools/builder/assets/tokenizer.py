@@ -225,28 +225,29 @@ def _post_process(tokenizer: Tokenizer, files: _Files, name: str) -> None:
 
 def _beginning_and_end(tokenizer: Tokenizer, files: _Files) -> processors.TemplateProcessing:
     """Tokens around the text: `add_bos_token` and `add_eos_token` count only where there is no tokenizer.json."""
-    ids: list[tuple[str, int]] = []
 
-    def mark(key: str) -> str:
+    def mark(key: str) -> str | None:
         token = files.options.get(key)
         if files.filed or not files.flag(f"add_{key}", False) or token is None:
-            return ""
-        index = tokenizer.token_to_id(_text(token))
-        if index is None:
+            return None
+        if tokenizer.token_to_id(_text(token)) is None:
             raise AssetError(f"{files.folder}: the vocabulary lacks the special token {_text(token)!r}")
-        ids.append((_text(token), index))
         return _text(token)
 
-    bos, eos = mark("bos_token"), mark("eos_token")
-    parts = [f"{bos}:0" if bos else "", "$A:0", f"{eos}:0" if eos else ""]
-    pair = [*parts, f"{bos}:1" if bos else "", "$B:1", f"{eos}:1" if eos else ""]
+    return framed(tokenizer, mark("bos_token"), mark("eos_token"))
+
+
+def framed(tokenizer: Tokenizer, bos: str | None, eos: str | None) -> processors.TemplateProcessing:
+    """The post-processor that puts `bos` before and `eos` after each text, where they are given."""
+    parts = [bos and f"{bos}:0", "$A:0", eos and f"{eos}:0"]
+    pair = [*parts, bos and f"{bos}:1", "$B:1", eos and f"{eos}:1"]
+    ids = [(token, tokenizer.token_to_id(token)) for token in dict.fromkeys((bos, eos)) if token is not None]
     return processors.TemplateProcessing(
-        single=" ".join(filter(None, parts)), pair=" ".join(filter(None, pair)), special_tokens=list(dict(ids).items())
+        single=" ".join(filter(None, parts)), pair=" ".join(filter(None, pair)), special_tokens=ids
     )
 
 
 def _load(files: _Files, content: Mapping[str, Any]) -> Tokenizer:
-
     try:
         return Tokenizer.from_str(json.dumps(content))
     except Exception as error:  # the tokenizers library raises plain Exception

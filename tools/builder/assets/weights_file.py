@@ -18,10 +18,13 @@ from typing import Any, Literal
 
 import ml_dtypes
 import numpy as np
+import numpy.typing as npt
 
 Precision = Literal["auto", "f16", "f32"]
 """How float weights are stored. `auto`: f16 where the checkpoint has bf16 or f16 and f16 holds every value exactly,
 else f32. `f32`: always f32. `f16`: matrices are rounded to f16, vectors are stored as by `auto`."""
+
+Array = npt.NDArray[Any]
 
 ALIGNMENT = 64
 _CHUNK = 1 << 22  # elements converted at a time: bounds the memory that a large tensor needs
@@ -35,6 +38,7 @@ _NUMPY: dict[str, np.dtype[Any]] = {
     "u64": np.dtype(np.uint64), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32), "f64": np.dtype(np.float64),
 }  # fmt: skip
+_FLOATS = ("f16", "bf16", "f32", "f64")
 _NAMES = {dtype: name for name, dtype in _NUMPY.items()}
 
 
@@ -53,12 +57,21 @@ class UnstorableWeight(ValueError):
 
 
 @dataclasses.dataclass(frozen=True)
+class Unread:
+    """A checkpoint's tensor, which is read when its values are needed, and not kept."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    read: Callable[[], Array]
+
+
+@dataclasses.dataclass(frozen=True)
 class StoredTensor:
-    """A tensor as it will be stored: the values of `source`, often a view of the mapped checkpoint, in `dtype`."""
+    """A tensor as it will be stored: the values of `source` in `dtype`."""
 
     name: str
     dtype: str
-    source: np.ndarray[Any, np.dtype[Any]]
+    source: Array | Unread
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -69,9 +82,20 @@ class StoredTensor:
         return math.prod(self.shape) * numpy_dtype(self.dtype).itemsize
 
     def chunks(self) -> Iterator[bytes]:
-        """The little-endian, row-major bytes, a bounded piece at a time."""
-        target = numpy_dtype(self.dtype)
-        for piece in _pieces(self.source):
+        """The little-endian, row-major bytes, a bounded piece at a time.
+
+        Raises UnstorableWeight where a checkpoint's tensor holds NaN or infinity: no input gives such a model an
+        answer.
+        """
+        target, array = numpy_dtype(self.dtype), _read(self.source)
+        checked = isinstance(self.source, Unread) and self.dtype in _FLOATS
+        for piece in _pieces(array):
+            if checked and not np.isfinite(piece).all():
+                broken = sum(int(piece.size - np.count_nonzero(np.isfinite(piece))) for piece in _pieces(array))
+                raise UnstorableWeight(
+                    f"weight {self.name!r} holds {broken} values of {array.size} that are NaN or infinite; "
+                    "the checkpoint is damaged"
+                )
             yield np.ascontiguousarray(piece.astype(target, copy=False)).tobytes()
 
 
@@ -95,34 +119,29 @@ class WeightsFile:
     placements: Mapping[str, Placement]
 
 
-def store(name: str, source: np.ndarray[Any, np.dtype[Any]], precision: Precision) -> StoredTensor:
+def store(name: str, source: Array | Unread, precision: Precision) -> StoredTensor:
     """Decides the dtype in which a checkpoint's tensor is stored. Integer and bool tensors keep theirs.
+
+    Values are read only where they decide: those of bf16, and those of a matrix that is to be rounded.
 
     Raises UnstorableWeight if `precision` is f16 and a finite value of a matrix lies beyond f16's range.
     """
     have = dtype_name(source.dtype)
-    if have not in ("f16", "bf16", "f32", "f64"):
+    if have not in _FLOATS:
         return StoredTensor(name, have, source)
     if precision == "f32":
         return StoredTensor(name, "f32", source)
-    if have == "f16" or (have == "bf16" and _survives_f16(source)):
+    if have == "f16":
         return StoredTensor(name, "f16", source)
-    if precision == "f16" and source.ndim >= 2:
-        _check_range(name, source)
-        return StoredTensor(name, "f16", source)
+    round = precision == "f16" and len(source.shape) >= 2
+    if round or have == "bf16":
+        array = _read(source)
+        if have == "bf16" and _survives_f16(array):
+            return StoredTensor(name, "f16", source)
+        if round:
+            _check_range(name, array)
+            return StoredTensor(name, "f16", source)
     return StoredTensor(name, "f32", source)
-
-
-def refuse_non_finite(name: str, source: np.ndarray[Any, np.dtype[Any]]) -> None:
-    """Raises UnstorableWeight for a float tensor that holds NaN or infinity: no input gives such a model an answer."""
-    if dtype_name(source.dtype) not in ("f16", "bf16", "f32", "f64"):
-        return
-    broken = sum(int(piece.size - np.count_nonzero(np.isfinite(piece))) for piece in _pieces(source))
-    if broken:
-        raise UnstorableWeight(
-            f"weight {name!r} holds {broken} values of {source.size} that are NaN or infinite; "
-            "the checkpoint is damaged"
-        )
 
 
 def layout(tensors: Iterable[StoredTensor]) -> tuple[bytes, dict[str, Placement]]:
@@ -181,13 +200,17 @@ def _entry(dtype: str, shape: tuple[int, ...], start: int, end: int) -> dict[str
     return {"dtype": _SAFETENSORS_NAMES[dtype], "shape": list(shape), "data_offsets": [start, end]}
 
 
-def _pieces(array: np.ndarray[Any, np.dtype[Any]]) -> Iterator[np.ndarray[Any, np.dtype[Any]]]:
+def _read(source: Array | Unread) -> Array:
+    return source.read() if isinstance(source, Unread) else source
+
+
+def _pieces(array: Array) -> Iterator[Array]:
     flat = array.reshape(-1)
     for start in range(0, flat.size, _CHUNK):
         yield flat[start : start + _CHUNK]
 
 
-def _survives_f16(array: np.ndarray[Any, np.dtype[Any]]) -> bool:
+def _survives_f16(array: Array) -> bool:
     for piece in _pieces(array):
         exact = piece.astype(np.float32)
         with np.errstate(over="ignore", under="ignore"):
@@ -196,7 +219,7 @@ def _survives_f16(array: np.ndarray[Any, np.dtype[Any]]) -> bool:
     return True
 
 
-def _check_range(name: str, array: np.ndarray[Any, np.dtype[Any]]) -> None:
+def _check_range(name: str, array: Array) -> None:
     limit = float(np.finfo(np.float16).max)
     for piece in _pieces(array):
         exact = np.abs(piece.astype(np.float32))

@@ -33,7 +33,8 @@ def test_the_safetensors_library_reads_every_tensor(tmp_path: Path) -> None:
     written = wf.write_weights(tmp_path / "w", _tensors())
     loaded = load_file(written.path)
     for tensor in _tensors():
-        np.testing.assert_array_equal(loaded[tensor.name], tensor.source.astype(wf.numpy_dtype(tensor.dtype)))
+        want = np.asarray(tensor.source).astype(wf.numpy_dtype(tensor.dtype))
+        np.testing.assert_array_equal(loaded[tensor.name], want)
 
 
 def test_every_tensor_is_aligned_and_at_its_placement(tmp_path: Path) -> None:
@@ -105,10 +106,30 @@ def test_refuses_to_round_beyond_the_range_of_f16() -> None:
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float32])
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_refuses_values_that_are_not_finite(dtype: Any, value: float) -> None:
+    tensor = wf.store("w", _unread(np.array([1, value, 2], dtype), []), "auto")
     with pytest.raises(wf.UnstorableWeight, match="'w' holds 1 values of 3 that are NaN or infinite"):
-        wf.refuse_non_finite("w", np.array([1, value, 2], dtype))
-    wf.refuse_non_finite("w", np.array([1, 2], dtype))
-    wf.refuse_non_finite("ids", np.array([1, 2]))
+        list(tensor.chunks())
+
+
+@pytest.mark.parametrize("precision", ["auto", "f16", "f32"])
+@pytest.mark.parametrize(
+    ("dtype", "most"), [(np.int64, 1), (np.float16, 1), (np.float32, 1), (np.float64, 1), (ml_dtypes.bfloat16, 2)]
+)
+def test_a_tensor_is_read_as_often_as_its_dtype_needs(dtype: Any, most: int, precision: wf.Precision) -> None:
+    reads: list[str] = []
+    values = np.array([[1, 2], [3, 1e-30 if most == 2 else 4]], dtype)
+    tensor = wf.store("w", _unread(values, reads), precision)
+    list(tensor.chunks())
+    rounded = precision == "f16" and tensor.dtype == "f16" and dtype != np.float16
+    assert len(reads) <= max(most, 2 if rounded else 1)
+
+
+def test_a_tensor_is_not_read_before_it_is_needed() -> None:
+    def fail() -> Any:
+        raise AssertionError("read")
+
+    tensor = wf.store("w", wf.Unread(np.dtype(np.float32), (3, 4), fail), "auto")
+    assert (tensor.dtype, tensor.shape, tensor.nbytes) == ("f32", (3, 4), 48)
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
@@ -118,6 +139,16 @@ def test_auto_never_changes_a_value(bits: np.ndarray[Any, np.dtype[Any]]) -> Non
     tensor = wf.store("w", source, "auto")
     stored = np.frombuffer(b"".join(tensor.chunks()), wf.numpy_dtype(tensor.dtype))
     np.testing.assert_array_equal(stored.astype(np.float32), source.astype(np.float32))
+
+
+def _unread(array: np.ndarray[Any, np.dtype[Any]], reads: list[str]) -> wf.Unread:
+    """`array`, noting in `reads` each time that it is read."""
+
+    def read() -> np.ndarray[Any, np.dtype[Any]]:
+        reads.append("w")
+        return array
+
+    return wf.Unread(array.dtype, array.shape, read)
 
 
 def test_padding_is_declared(tmp_path: Path) -> None:
