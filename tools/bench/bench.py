@@ -13,7 +13,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.bench import contenders
+from tools.bench import embedding as embedders
+from tools.bench import generation as generators
 from tools.bench.rounds import Contender, interleave, ratios, typical
 
 SUBJECT = "mconnect"
@@ -22,27 +23,32 @@ SUBJECT = "mconnect"
 def embedding(options: argparse.Namespace) -> list[Contender]:
     """Batches of `--batch` texts of `--tokens` tokens."""
     texts = ["word " * (options.tokens - 2)] * options.batch  # a token each, between [CLS] and [SEP]
-    arguments = (texts, options.threads, options.precision)
-    rivals = [Contender("openvino", contenders.openvino_embedding, (options.bundle, *arguments))]
+    work = (texts, options.threads)
+    contenders = [
+        Contender(SUBJECT, embedders.mconnect, (options.bundle, *work, options.precision)),
+        Contender("openvino", embedders.openvino, (options.bundle, *work, options.precision)),
+    ]
     if options.checkpoint:
-        rivals.append(
-            Contender(
-                "transformers f32",
-                contenders.transformers_embedding,
-                (options.checkpoint, texts, options.threads, "f32"),
-            )
+        contenders.append(
+            Contender("transformers f32", embedders.transformers, (options.checkpoint, *work, "f32")),
         )
-    return [Contender(SUBJECT, contenders.ours_embedding, (options.bundle, *arguments)), *rivals]
+    return contenders
 
 
 def generation(options: argparse.Namespace) -> list[Contender]:
     """Greedy continuation of one prompt of `--tokens` tokens by `--new-tokens`."""
-    prompt = [3 + i % 1000 for i in range(options.tokens)]
-    arguments = (options.bundle, prompt, options.new_tokens, options.threads, options.precision)
-    return [
-        Contender(SUBJECT, contenders.ours_generation, arguments),
-        Contender("openvino-genai", contenders.genai_generation, arguments),
+    work = ([3 + i % 1000 for i in range(options.tokens)], options.new_tokens, options.threads)
+    contenders = [
+        Contender(SUBJECT, generators.mconnect, (options.bundle, *work, options.precision)),
+        Contender("openvino-genai", generators.openvino_genai, (options.bundle, *work, options.precision)),
     ]
+    if options.checkpoint:
+        contenders.append(Contender("transformers f32", generators.transformers, (options.checkpoint, *work)))
+    if options.onnx:
+        contenders.append(Contender("onnxruntime-genai", generators.onnxruntime_genai, (options.onnx, *work)))
+    if options.gguf:
+        contenders.append(Contender("llama.cpp", generators.llama_cpp, (options.gguf, *work)))
+    return contenders
 
 
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -60,13 +66,15 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
         command.add_argument("--precision", choices=("f32", "bf16"), default="f32")
         command.add_argument("--rounds", type=int, default=7)
         command.add_argument("--json", action="store_true", help="print one JSON object")
+        command.add_argument("--checkpoint", type=folder.joinpath, help="its checkpoint, to compare with transformers")
         if make is embedding:
-            command.add_argument(
-                "--checkpoint", type=folder.joinpath, help="its checkpoint, to compare with transformers"
-            )
             command.add_argument("--batch", type=int, default=8)
         else:
             command.add_argument("--new-tokens", type=int, default=64)
+            command.add_argument(
+                "--onnx", type=folder.joinpath, help="the model as onnxruntime-genai's builder writes it (a folder)"
+            )
+            command.add_argument("--gguf", type=folder.joinpath, help="the model as a GGUF file, for llama.cpp")
     return parser.parse_args(argv)
 
 

@@ -1,4 +1,5 @@
-"""What is measured: the same work by Model Connect and by the libraries that a user would pick instead.
+"""Text embedding: the same texts to unit vectors, tokenization included, by Model Connect and by what a user would pick
+instead.
 
 Each function loads a model and returns a round. Imports are inside: a process loads only its own contender's library.
 """
@@ -47,17 +48,14 @@ def _seconds(work: Any) -> Round:
     return run
 
 
-# ---- Text embedding: texts to unit vectors, tokenization included ----
-
-
-def ours_embedding(bundle: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
+def mconnect(bundle: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
     import mconnect
 
     task = mconnect.Model.load(bundle, threads=threads, precision=precision).text_embedding()
     return _seconds(lambda: task.embed(texts))
 
 
-def transformers_embedding(checkpoint: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
+def transformers(checkpoint: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
     import torch
     from transformers import AutoModel, AutoTokenizer
 
@@ -78,7 +76,7 @@ def transformers_embedding(checkpoint: Path, texts: Sequence[str], threads: int,
     return _seconds(work)
 
 
-def openvino_embedding(bundle: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
+def openvino(bundle: Path, texts: Sequence[str], threads: int, precision: str) -> Round:
     """OpenVINO's Python interface on the bundle's own IR, with the tokenizers library."""
     import numpy as np
     import openvino as ov
@@ -105,55 +103,3 @@ def openvino_embedding(bundle: Path, texts: Sequence[str], threads: int, precisi
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
     return _seconds(work)
-
-
-# ---- Text generation: greedy, one prompt; tokens a second ----
-
-
-def ours_generation(bundle: Path, prompt: Sequence[int], new_tokens: int, threads: int, precision: str) -> Round:
-    import mconnect
-
-    task = mconnect.Model.load(bundle, threads=threads, precision=precision).text_generation()
-
-    def run() -> dict[str, float]:
-        g = task.generate(list(prompt), max_new_tokens=new_tokens, greedy=True)
-        return {"prefill": len(prompt) / g.prefill_seconds, "decode": (g.completion_tokens - 1) / g.decode_seconds}
-
-    run()
-    return run
-
-
-def genai_generation(bundle: Path, prompt: Sequence[int], new_tokens: int, threads: int, precision: str) -> Round:
-    """openvino-genai's pipeline on the bundle's own IR, with logits_to_keep fixed to 1: it knows no such input."""
-    import numpy as np
-    import openvino as ov
-    import openvino_genai
-    from openvino import opset13 as opset
-
-    folder = unpack(bundle)
-    weights = np.memmap(next((folder / "weights").iterdir()), np.uint8, "r")
-    xml = (folder / "modules/decoder/openvino.xml").read_bytes()
-    model = ov.Core().read_model(xml, ov.Tensor(weights))
-    keep = next(p for p in model.get_parameters() if "logits_to_keep" in p.output(0).names)
-    keep.output(0).replace(opset.constant(np.ones(1, np.int64)).output(0))
-    model.remove_parameter(keep)
-    ov.save_model(model, folder / "openvino_model.xml", compress_to_fp16=False)
-    options = {
-        "INFERENCE_PRECISION_HINT": precision,
-        "KV_CACHE_PRECISION": precision,
-        "INFERENCE_NUM_THREADS": threads,
-        "NUM_STREAMS": 1,
-        "ATTENTION_BACKEND": "SDPA",
-    }
-    pipeline = openvino_genai.LLMPipeline(folder, "CPU", **options)
-    config = openvino_genai.GenerationConfig(max_new_tokens=new_tokens, ignore_eos=True, do_sample=False)
-    config.set_eos_token_id(0)  # ignored, but there must be one
-    ids = ov.Tensor(np.array([prompt], np.int64))
-    inputs = openvino_genai.TokenizedInputs(ids, ov.Tensor(np.ones((1, len(prompt)), np.int64)))
-
-    def run() -> dict[str, float]:
-        metrics = pipeline.generate(inputs, config).perf_metrics
-        return {"prefill": len(prompt) / (metrics.get_ttft().mean / 1e3), "decode": 1e3 / metrics.get_tpot().mean}
-
-    run()
-    return run
