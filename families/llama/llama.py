@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tools.builder import ops
-from tools.builder.graph import CacheLayer, Graph, Value
-from tools.builder.layers import DecoderInputs, linear, merge_heads, split_heads
+from tools.builder.decoders import attention, each_layer, embed, gated_mlp, head_size, logits
+from tools.builder.graph import Graph
+from tools.builder.layers import DecoderInputs
 from tools.builder.rope import Rope
 from tools.builder.weights import Weights
 
@@ -40,37 +41,14 @@ def decoder(g: Graph, c: Config, w: Weights) -> None:
     """Tokens to logits, f32 [batch, kept, vocab]."""
     t = DecoderInputs.declare(g)
     kv_heads = c.num_key_value_heads or c.num_attention_heads
-    head_dim = c.head_dim or c.hidden_size // c.num_attention_heads
+    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
     cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
     rope = c.rope.table(g, head_dim, c.max_position_embeddings)
-    embedding, head = w.tied("model.embed_tokens.weight", "lm_head.weight", c.tie_word_embeddings)
 
-    x = ops.embedding(t.input_ids, embedding)
-    for i in range(c.num_hidden_layers):
-        with g.scope(f"layers.{i}"):
-            layer = w[f"model.layers.{i}"]
-            h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
-            x = x + attention(h, t, rope, cache[i], c, layer["self_attn"])
-            h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
-            x = x + mlp(h, c, layer["mlp"])
-
-    x = ops.trailing(x, t.logits_to_keep)
-    x = ops.rms_norm(x, w["model.norm.weight"], eps=c.rms_norm_eps)
-    g.output("logits", ops.linear(x, head))
-
-
-def attention(x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights) -> Value:
-    """Grouped-query attention."""
-    q = split_heads(linear(x, w["q_proj"], c.attention_bias), c.num_attention_heads)
-    k = split_heads(linear(x, w["k_proj"], c.attention_bias), cache.cache.heads)
-    v = split_heads(linear(x, w["v_proj"], c.attention_bias), cache.cache.heads)
-    q, k = ops.rope(q, t.position_ids, rope), ops.rope(k, t.position_ids, rope)
-    scale = cache.cache.head_dim**-0.5
-    h = ops.cached_attention(q, k, v, cache, attention_mask=t.attention_mask, beam_idx=t.beam_idx, scale=scale)
-    return linear(merge_heads(h), w["o_proj"], c.attention_bias)
-
-
-def mlp(x: Value, c: Config, w: Weights) -> Value:
-    """SwiGLU (Shazeer, 2020)."""
-    gate = ops.silu(linear(x, w["gate_proj"], c.mlp_bias))
-    return linear(gate * linear(x, w["up_proj"], c.mlp_bias), w["down_proj"], c.mlp_bias)
+    x, head = embed(t, w, c.tie_word_embeddings)
+    for i, layer in each_layer(g, w, c.num_hidden_layers):
+        h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + attention(t, cache[i], h, layer["self_attn"], c.num_attention_heads, rope, bias=c.attention_bias)
+        h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + gated_mlp(h, layer["mlp"], bias=c.mlp_bias)
+    g.output("logits", logits(x, t, w["model.norm.weight"], head, c.rms_norm_eps))

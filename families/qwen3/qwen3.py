@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tools.builder import ops
-from tools.builder.config import ConfigError
-from tools.builder.graph import CacheLayer, Graph, Value
-from tools.builder.layers import DecoderInputs, linear, merge_heads, split_heads
+from tools.builder.config import reads
+from tools.builder.decoders import attention, each_layer, embed, gated_mlp, logits
+from tools.builder.graph import Graph
+from tools.builder.layers import DecoderInputs
 from tools.builder.rope import Rope
 from tools.builder.weights import Weights
+from tools.builder.windows import Windows
 
 
 @dataclass(frozen=True)
@@ -30,13 +32,10 @@ class Config:
     rms_norm_eps: float = 1e-6
     attention_bias: bool = False
     tie_word_embeddings: bool | None = None
-    use_sliding_window: Literal[False] = False
-    layer_types: list[str] | None = None
     rope: Rope = field(default_factory=Rope)
-
-    def __post_init__(self) -> None:
-        if set(self.layer_types or ()) - {"full_attention"}:
-            raise ConfigError(f"config.json: layer_types is {self.layer_types}; only 'full_attention' is supported")
+    windows: Windows = reads(
+        Windows, sliding_window=4096, use_sliding_window=False, max_window_layers=28, layer_types=None
+    )
 
 
 def decoder(g: Graph, c: Config, w: Weights) -> None:
@@ -45,36 +44,14 @@ def decoder(g: Graph, c: Config, w: Weights) -> None:
     kv_heads = c.num_key_value_heads or c.num_attention_heads
     cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=c.head_dim)
     rope = c.rope.table(g, c.head_dim, c.max_position_embeddings)
-    embedding, head = w.tied("model.embed_tokens.weight", "lm_head.weight", c.tie_word_embeddings)
 
-    x = ops.embedding(t.input_ids, embedding)
-    for i in range(c.num_hidden_layers):
-        with g.scope(f"layers.{i}"):
-            layer = w[f"model.layers.{i}"]
-            h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
-            x = x + attention(h, t, rope, cache[i], c, layer["self_attn"])
-            h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
-            x = x + mlp(h, layer["mlp"])
-
-    x = ops.trailing(x, t.logits_to_keep)
-    x = ops.rms_norm(x, w["model.norm.weight"], eps=c.rms_norm_eps)
-    g.output("logits", ops.linear(x, head))
-
-
-def attention(x: Value, t: DecoderInputs, rope: tuple[Value, Value], cache: CacheLayer, c: Config, w: Weights) -> Value:
-    """Grouped-query attention with normalised queries and keys."""
-    q = split_heads(linear(x, w["q_proj"], c.attention_bias), c.num_attention_heads)
-    k = split_heads(linear(x, w["k_proj"], c.attention_bias), cache.cache.heads)
-    v = split_heads(linear(x, w["v_proj"], c.attention_bias), cache.cache.heads)
-    q = ops.rope(ops.rms_norm(q, w["q_norm.weight"], eps=c.rms_norm_eps), t.position_ids, rope)
-    k = ops.rope(ops.rms_norm(k, w["k_norm.weight"], eps=c.rms_norm_eps), t.position_ids, rope)
-    h = ops.cached_attention(
-        q, k, v, cache, attention_mask=t.attention_mask, beam_idx=t.beam_idx, scale=c.head_dim**-0.5
-    )
-    return linear(merge_heads(h), w["o_proj"], c.attention_bias)
-
-
-def mlp(x: Value, w: Weights) -> Value:
-    """SwiGLU (Shazeer, 2020)."""
-    gate = ops.silu(linear(x, w["gate_proj"], bias=False))
-    return linear(gate * linear(x, w["up_proj"], bias=False), w["down_proj"], bias=False)
+    x, head = embed(t, w, c.tie_word_embeddings)
+    for i, layer in each_layer(g, w, c.num_hidden_layers):
+        h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + attention(
+            t, cache[i], h, layer["self_attn"], c.num_attention_heads, rope,
+            bias=c.attention_bias, norm_eps=c.rms_norm_eps, window=c.windows[i],
+        )  # fmt: skip
+        h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + gated_mlp(h, layer["mlp"])
+    g.output("logits", logits(x, t, w["model.norm.weight"], head, c.rms_norm_eps))

@@ -13,6 +13,7 @@ from tools.builder.testing.variants import max_error
     [
         {"tie_word_embeddings": False, "attention_bias": True, "num_key_value_heads": 4},
         {"layer_types": ["full_attention"] * 3},
+        {"use_sliding_window": True, "sliding_window": 7, "max_window_layers": 1},
     ],
 )
 def test_EachOptionAgreesWithTheReference(tmp_path: Path, changes: dict[str, Any]) -> None:

@@ -6,9 +6,12 @@
         num_key_value_heads: int | None = None
         hidden_act: Literal["silu"] = "silu"                 # any other value is an error
         n_embd: int = alias("hidden_size", default=768)      # also read under a second name
-        rope: Rope = field(default_factory=Rope)             # a type with `read(config)` interprets several fields
+        rope: Rope = reads(Rope, theta=1e6)                  # a type that interprets several fields itself
 
     config = read(Config, checkpoint.config)
+
+`rope` is made by `Rope.read(config, theta=1e6)`, which sees config.json with the defaults of the class's other fields
+filled in.
 
 A field that the class does not name is ignored, as the reference library ignores it. A value that the class cannot
 interpret is an error that names the field.
@@ -34,6 +37,14 @@ def alias(*names: str, default: Any) -> Any:
     return dataclasses.field(default=default, metadata={"names": names})
 
 
+def reads(cls: Any, **dialect: Any) -> Any:
+    """A dataclass field that `cls.read(config, **dialect)` makes from several fields of config.json.
+
+    `dialect` says what the architecture's reference implementation does differently from others of its kind.
+    """
+    return dataclasses.field(default_factory=lambda: cls.read({}, **dialect), metadata={"dialect": dialect})
+
+
 def read(cls: type[T], config: Mapping[str, Any]) -> T:
     """Fills the dataclass `cls` from a parsed config.json. Raises `ConfigError`."""
     if config.get("quantization_config"):
@@ -44,10 +55,11 @@ def read(cls: type[T], config: Mapping[str, Any]) -> T:
         )
     hints = typing.get_type_hints(cls)
     values: dict[str, Any] = {}
+    plain = {f.name: f.default for f in dataclasses.fields(cls) if f.default is not dataclasses.MISSING}  # type: ignore[arg-type]
     for field in dataclasses.fields(cls):  # type: ignore[arg-type]
         kind = hints[field.name]
         if hasattr(kind, "read"):
-            values[field.name] = kind.read(config)
+            values[field.name] = kind.read({**plain, **config}, **field.metadata.get("dialect", {}))
             continue
         names = [n for n in (field.name, *field.metadata.get("names", ())) if n in config]
         if len({repr(config[n]) for n in names}) > 1:
@@ -72,6 +84,13 @@ def number(where: str, value: Any, *, least: float, above: bool = False) -> floa
             f"config.json: {where} is {value!r}; it must be a number {'above' if above else 'of at least'} {least}"
         )
     return float(value)
+
+
+def integer(where: str, value: Any, *, least: int) -> int:
+    """An integer of at least `least`. Raises `ConfigError` naming `where`."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigError(f"config.json: {where} is {value!r}; it must be an integer of at least {least}")
+    return value
 
 
 def _method(quantization: Any) -> str:

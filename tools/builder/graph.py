@@ -154,19 +154,16 @@ class Graph:
         return known
 
     def constant(self, name: str, array: Array) -> Value:
-        """A tensor that the family computes at build time, stored as the weight `constant.<name>`."""
-        dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}.get(array.dtype.name)
-        if dtype is None:
-            raise GraphError(f"constant {name} is {array.dtype.name}; it must be float32, int32 or int64")
-        full = CONSTANT + name
-        known = self.constants.setdefault(full, array)
-        if known is not array and not np.array_equal(known, array):
-            raise GraphError(f"constant {name} is declared twice with different values")
-        return self.weight(full, array.shape, dtype)
+        """A tensor that the family computes at build time, stored as the weight `constant.<name>.<digest>`.
+
+        The digest is of the values: modules of one bundle share a constant where they agree, and only there.
+        """
+        content = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()[:16]
+        return self._constant(f"{name}.{content}", array)
 
     def scalar(self, number: float) -> Value:
         """A number as an f32 constant of shape []."""
-        return self.constant(f"scalar.{float(number)!r}", np.array(number, np.float32))
+        return self._constant(f"scalar.{float(number)!r}", np.array(number, np.float32))
 
     def kv_cache(self, *, layers: int, heads: int, head_dim: int, name: str = "kv") -> Cache:
         """Declares a key/value cache, which the engine keeps between runs."""
@@ -264,6 +261,13 @@ class Graph:
         key = types[1] if len(types) > 1 else None
         if key is None or len(key.shape) != 4 or (key.shape[1], key.shape[3]) != (cache.heads, cache.head_dim):
             raise OpError(f"cache {cache.name} holds {cache.heads} heads of {cache.head_dim}; keys are {key}")
+
+    def _constant(self, name: str, array: Array) -> Value:
+        dtype = {"float32": "f32", "int32": "i32", "int64": "i64"}.get(array.dtype.name)
+        if dtype is None:
+            raise GraphError(f"constant {name} is {array.dtype.name}; it must be float32, int32 or int64")
+        self.constants.setdefault(CONSTANT + name, array)
+        return self.weight(CONSTANT + name, array.shape, dtype)
 
     def _declare(self, ports: list[Port], kind: str, name: str, dtype: str, shape: Sequence[DimLike]) -> Value:
         if any(port.name == name for port in ports):

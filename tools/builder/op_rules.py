@@ -2,7 +2,7 @@
 
 A rule is a function of the inputs' types and, by keyword, the attributes. It returns the output's type, or raises
 `OpError` with a reason; the graph adds the op's name, the inputs and the line of the family that recorded it.
-A parameter with the default `None` is an input that may be absent.
+A parameter with the default `None` is an input that may be absent; so may an attribute that has a default.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ class Op:
             if value is None and parameter.default is not None:
                 raise OpError(f"input {name} is absent")
         for name, kind in self.attributes.items():
+            if name not in attrs:  # it has a default: `bind` has made sure
+                continue
             if not _fits(attrs[name], kind):
                 raise OpError(f"attribute {name} is {attrs[name]!r}, not of type {getattr(kind, '__name__', kind)}")
         return self.rule(*types, **attrs)

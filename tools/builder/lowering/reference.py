@@ -145,10 +145,14 @@ def _reshape(node: Node, args: list[Tensor | None]) -> Tensor:
     return x.reshape(target)
 
 
-def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, seen: Tensor | None, bias: Tensor | None) -> Tensor:
+def _attend(
+    q: Tensor, k: Tensor, v: Tensor, scale: float, seen: Tensor | None, bias: Tensor | None, softcap: float | None
+) -> Tensor:
     groups = q.shape[1] // k.shape[1]
     k, v = k.repeat_interleave(groups, 1), v.repeat_interleave(groups, 1)
     scores = scale * (q @ k.transpose(-1, -2))
+    if softcap is not None:
+        scores = softcap * torch.tanh(scores / softcap)
     if bias is not None:
         scores = scores + bias
     if seen is not None:
@@ -156,8 +160,17 @@ def _attend(q: Tensor, k: Tensor, v: Tensor, scale: float, seen: Tensor | None, 
     return torch.softmax(scores, -1) @ v
 
 
-def _attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, bias: Tensor | None, *, scale: float) -> Tensor:
-    return _attend(q, k, v, scale, None if mask is None else (mask != 0)[:, None, None, :], bias)
+def _attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    *,
+    scale: float,
+    softcap: float | None = None,
+) -> Tensor:
+    return _attend(q, k, v, scale, None if mask is None else (mask != 0)[:, None, None, :], bias, softcap)
 
 
 def _cached_attention(node: Node, args: list[Tensor | None], state: Caches) -> Tensor:
@@ -171,14 +184,29 @@ def _cached_attention(node: Node, args: list[Tensor | None], state: Caches) -> T
     tokens, total = q.shape[2], k.shape[2]
     if mask.shape[1] != total:
         raise InputError(f"attention_mask covers {mask.shape[1]} positions; the cache and the new tokens are {total}")
-    causal = torch.arange(total)[None, :] <= torch.arange(total - tokens, total)[:, None]
-    return _attend(q, k, v, float(node.attrs["scale"]), causal[None, None] & (mask != 0)[:, None, None, :], None)
+    keys, queries = torch.arange(total)[None, :], torch.arange(total - tokens, total)[:, None]
+    near = (keys <= queries) & (keys > queries - node.attrs.get("window", total))
+    seen = near[None, None] & (mask != 0)[:, None, None, :]
+    return _attend(q, k, v, float(node.attrs["scale"]), seen, None, node.attrs.get("softcap"))
 
 
-def _rope(x: Tensor, position_ids: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    c, s = cos[position_ids][:, None], sin[position_ids][:, None]
-    x1, x2 = x.chunk(2, -1)
-    return torch.cat([x1 * c - x2 * s, x2 * c + x1 * s], -1)
+def _rope(
+    x: Tensor,
+    position_ids: Tensor,
+    cos: Tensor,
+    sin: Tensor,
+    short_cos: Tensor | None = None,
+    short_sin: Tensor | None = None,
+) -> Tensor:
+    c, s = cos[position_ids], sin[position_ids]
+    if short_cos is not None and short_sin is not None:
+        limit = short_cos.shape[0]
+        short, inside = position_ids.amax(1)[:, None, None] < limit, position_ids.clamp(max=limit - 1)
+        c, s = torch.where(short, short_cos[inside], c), torch.where(short, short_sin[inside], s)
+    c, s = c[:, None], s[:, None]
+    rotary = 2 * cos.shape[1]
+    x1, x2 = x[..., :rotary].chunk(2, -1)
+    return torch.cat([x1 * c - x2 * s, x2 * c + x1 * s, x[..., rotary:]], -1)
 
 
 def _trailing(x: Tensor, count: Tensor, *, dim: str) -> Tensor:

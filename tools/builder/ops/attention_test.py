@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ def softmax(x: Any) -> Any:
     return e / e.sum(-1, keepdims=True)
 
 
-def attend(q: Any, k: Any, v: Any, scale: float, seen: Any = None, bias: Any = 0.0) -> Any:
+def attend(q: Any, k: Any, v: Any, scale: float, seen: Any = None, bias: Any = 0.0, cap: float = math.inf) -> Any:
     """Attention, written once more: one query and one head at a time."""
     out = np.zeros((*q.shape[:3], v.shape[3]))
     for b, h, t in np.ndindex(*q.shape[:3]):
@@ -27,6 +28,7 @@ def attend(q: Any, k: Any, v: Any, scale: float, seen: Any = None, bias: Any = 0
         keys = np.arange(k.shape[2]) if seen is None else np.flatnonzero(seen[b, t])
         if len(keys):
             scores = scale * k[b, head, keys].astype(np.float64) @ q[b, h, t]
+            scores = scores if cap == math.inf else cap * np.tanh(scores / cap)
             scores += np.broadcast_to(bias, (*q.shape[:3], k.shape[2]))[b, h, t, keys]
             out[b, h, t] = softmax(scores) @ v[b, head, keys]
     return out
@@ -54,28 +56,44 @@ def test_AQueryThatSeesNothingIsFinite() -> None:
     assert np.isfinite(y).all()
 
 
-def cached() -> Graph:
+def test_ASoftcapBoundsTheScoresBeforeTheBias() -> None:
+    q, k, bias = noise(2, 4, 3, 8), noise(2, 2, 5, 8), noise(3, 5)
+    g = Graph("g")
+    values = [g.input("q", "f32", q.shape), g.input("k", "f32", k.shape)]
+    y = ops.attention(values[0], values[1], values[1], scale=2.0, bias=g.input("b", "f32", bias.shape), softcap=1.5)
+    g.output("y", y)
+    got = run(Graph.from_json(g.to_json()), {}, {"q": q, "k": k, "b": bias})[0]["y"]
+    np.testing.assert_allclose(got, attend(q, k, k, 2.0, bias=bias, cap=1.5), atol=1e-5)
+    with pytest.raises(GraphError, match="softcap is 0; it must be positive"):
+        ops.attention(values[0], values[1], values[1], scale=2.0, softcap=0)
+
+
+def cached(**options: Any) -> Graph:
     g = Graph("g")
     q = g.input("q", "f32", ("batch", 4, "tokens", 8))
     k, v = (g.input(name, "f32", ("batch", 2, "tokens", 8)) for name in "kv")
     mask, beam_idx = g.input("mask", "i64", ("batch", "past+tokens")), g.input("beam_idx", "i32", ("batch",))
     cache = g.kv_cache(layers=2, heads=2, head_dim=8)
-    g.output("y", ops.cached_attention(q, k, v, cache[1], attention_mask=mask, beam_idx=beam_idx, scale=0.3))
+    g.output("y", ops.cached_attention(q, k, v, cache[1], attention_mask=mask, beam_idx=beam_idx, scale=0.3, **options))
     return Graph.from_json(g.to_json())
 
 
-def test_CachedAttentionIsCausalOverPastAndNewTokens() -> None:
+@pytest.mark.parametrize("window", [None, 1, 3, 100])
+@pytest.mark.parametrize("softcap", [None, 0.5])
+def test_CachedAttentionIsCausalOverPastAndNewTokens(window: int | None, softcap: float | None) -> None:
     q, k, v = noise(2, 4, 7, 8), noise(2, 2, 7, 8), noise(2, 2, 7, 8)
     mask = np.ones((2, 7), np.int64)
     mask[0, :2] = 0
-    seen = (np.arange(7)[None, :] <= np.arange(7)[:, None])[None] & (mask[:, None] != 0)
-    want = attend(q, k, v, 0.3, seen)
+    distance = np.arange(7)[:, None] - np.arange(7)[None, :]
+    seen = ((distance >= 0) & (distance < (window or 7)))[None] & (mask[:, None] != 0)
+    want = attend(q, k, v, 0.3, seen, cap=softcap or math.inf)
+    graph = cached(window=window, softcap=softcap)
     for cuts in ([7], [4, 7], [1, 2, 3, 4, 5, 6, 7]):
         caches, start = Caches(), 0
         for stop in cuts:
             inputs = {n: a[:, :, start:stop] for n, a in (("q", q), ("k", k), ("v", v))}
             inputs |= {"mask": mask[:, :stop], "beam_idx": np.arange(2, dtype=np.int32)}
-            y = run(cached(), {}, inputs, caches)[0]["y"]
+            y = run(graph, {}, inputs, caches)[0]["y"]
             for row, first in ((0, max(0, 2 - start)), (1, 0)):
                 np.testing.assert_allclose(y[row, :, first:], want[row, :, start + first : stop], atol=1e-5)
             start = stop
@@ -103,6 +121,30 @@ def test_RopeTurnsHalvesTogether() -> None:
     y = run(Graph.from_json(g.to_json()), {"cos": cos, "sin": sin}, {"x": x, "p": positions})[0]["y"]
     turned = (x[..., :3] + 1j * x[..., 3:]) * np.exp(1j * angles)[positions][:, None]
     np.testing.assert_allclose(y, np.concatenate([turned.real, turned.imag], -1), atol=1e-6)
+
+
+def test_RopeLeavesWhatTheTableDoesNotReach() -> None:
+    x, positions = noise(1, 2, 3, 7), np.array([[0, 1, 2]], np.int64)
+    cos, sin = noise(3, 2), noise(3, 2)
+    g = Graph("g")
+    table = (g.weight("cos", cos.shape), g.weight("sin", sin.shape))
+    g.output("y", ops.rope(g.input("x", "f32", x.shape), g.input("p", "i64", positions.shape), table))
+    y = run(g, {"cos": cos, "sin": sin}, {"x": x, "p": positions})[0]["y"]
+    np.testing.assert_allclose(y[..., :2], x[..., :2] * cos - x[..., 2:4] * sin, atol=1e-6)
+    np.testing.assert_allclose(y[..., 2:4], x[..., 2:4] * cos + x[..., :2] * sin, atol=1e-6)
+    np.testing.assert_array_equal(y[..., 4:], x[..., 4:])
+
+
+def test_RowsWithinTheShortTableTakeIt() -> None:
+    x = np.ones((2, 1, 2, 2), np.float32)
+    tables = {"cos": np.ones((9, 1)), "sin": np.zeros((9, 1)), "s_cos": np.zeros((4, 1)), "s_sin": np.ones((4, 1))}
+    g = Graph("g")
+    values = [g.weight(name, array.shape) for name, array in tables.items()]
+    g.output("y", ops.rope(g.input("x", "f32", x.shape), g.input("p", "i64", (2, 2)), values))
+    positions = np.array([[3, 4], [2, 3]], np.int64)  # the first row is a long text: all of it
+    weights = {name: array.astype(np.float32) for name, array in tables.items()}
+    y = run(Graph.from_json(g.to_json()), weights, {"x": x, "p": positions})[0]["y"]
+    np.testing.assert_array_equal(y[:, 0], [[[1, 1], [1, 1]], [[-1, 1], [-1, 1]]])
 
 
 @pytest.mark.parametrize(
@@ -141,6 +183,8 @@ def test_CachedAttentionChecksItsCacheAndInputs() -> None:
         ops.cached_attention(q, k, k, wrong[0], attention_mask=mask, beam_idx=beam_idx, scale=1.0)
     with pytest.raises(GraphError, match=r"attention_mask is i32\[batch\]; it must be i64\[batch,past\+tokens\]"):
         ops.cached_attention(q, k, k, right[0], attention_mask=beam_idx, beam_idx=beam_idx, scale=1.0)
+    with pytest.raises(GraphError, match="window is 0; it must be positive"):
+        ops.cached_attention(q, k, k, right[0], attention_mask=mask, beam_idx=beam_idx, scale=1.0, window=0)
     with pytest.raises(GraphError, match="beam_idx is i64"):
         ops.cached_attention(q, k, k, right[0], attention_mask=mask, beam_idx=mask, scale=1.0)
 
@@ -149,8 +193,13 @@ def test_RopeChecksTableAndPositions() -> None:
     g = Graph("g")
     x, p = g.input("x", "f32", ("batch", 2, "tokens", 6)), g.input("p", "i64", ("batch", "tokens"))
     good, small = g.weight("good", (9, 3)), g.weight("small", (9, 2))
-    with pytest.raises(GraphError, match="the table rotates 4 of 6 dimensions"):
-        ops.rope(x, p, (small, small))
+    wide = g.weight("wide", (9, 4))
+    with pytest.raises(GraphError, match="the table rotates 2·4 dimensions and a head has 6"):
+        ops.rope(x, p, (wide, wide))
+    with pytest.raises(GraphError, match="rotate differently much"):
+        ops.rope(x, p, (good, good, small, small))
+    with pytest.raises(GraphError, match="they are alike"):
+        ops.rope(x, p, (good, good, good, small))
     with pytest.raises(GraphError, match=r"cos \[9,3\] and sin \[9,2\] differ"):
         ops.rope(x, p, (good, small))
     with pytest.raises(GraphError, match=r"it must be i64\[batch,tokens\]"):

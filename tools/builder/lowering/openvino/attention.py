@@ -7,7 +7,7 @@ engine fuses all of this into one node that owns the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def attention(
         scores = hidden if bias is None else opset.add(bias, hidden).output(0)
     heads, kv_heads = _input(node, 0).shape[1], _input(node, 1).shape[1]
     k, v = _repeat_heads(e, k, heads, kv_heads), _repeat_heads(e, v, heads, kv_heads)
-    return _scaled_dot_product(e, q, k, v, scores, node.attrs["scale"])
+    return _scaled_dot_product(e, q, k, v, scores, node)
 
 
 @lowers("cached_attention")
@@ -39,24 +39,33 @@ def cached_attention(
     e: Emitter, node: Node, q: Output, k: Output, v: Output, attention_mask: Output, beam_idx: Output
 ) -> ov.Node:
     tokens = _input(node, 0).shape[2]
-    mask = _shared(e, f"causal.{_input(node, 3).id}", lambda: _causal_mask(e, attention_mask, tokens))
+    window = node.attrs.get("window")
+    name = f"causal.{_input(node, 3).id}" + (f".{window}" if window else "")
+    mask = _shared(e, name, lambda: _causal_mask(e, attention_mask, tokens, window))
     heads, kv_heads = _input(node, 0).shape[1], _input(node, 1).shape[1]
     prefix = f"{node.attrs['cache']}.{node.attrs['layer']}"
     keys = _append(e, f"{prefix}.key", k, beam_idx, _input(node, 1))
     values = _append(e, f"{prefix}.value", v, beam_idx, _input(node, 2))
     keys, values = _repeat_heads(e, keys, heads, kv_heads), _repeat_heads(e, values, heads, kv_heads)
-    return _scaled_dot_product(e, q, keys, values, mask, node.attrs["scale"])
+    return _scaled_dot_product(e, q, keys, values, mask, node)
 
 
 @lowers("rope")
-def rope(e: Emitter, node: Node, x: Output, position_ids: Output, cos: Output, sin: Output) -> ov.Node:
-    half = e.constant([_half(_input(node, 0))])
-    key = ".".join(_input(node, i).id for i in (1, 2, 3))
-    cos = _shared(e, f"cos.{key}", lambda: _rows(e, cos, position_ids))
-    sin = _shared(e, f"sin.{key}", lambda: _rows(e, sin, position_ids))
-    zero, one, last, axis = (e.constant([i]) for i in (0, 1, 2**31 - 1, 3))
-    first = opset.slice(x, zero, half, one, axis)
-    second = opset.slice(x, half, last, one, axis)
+def rope(e: Emitter, node: Node, x: Output, position_ids: Output, *table: Output) -> ov.Node:
+    size, half = _size(_input(node, 0), 3), _size(_input(node, 2), 1)
+    key = ".".join(_input(node, i).id for i in range(1, len(node.inputs)))
+    cos = _shared(e, f"cos.{key}", lambda: _rows(e, position_ids, table[::2]))
+    sin = _shared(e, f"sin.{key}", lambda: _rows(e, position_ids, table[1::2]))
+    if 2 * half == size:
+        return _rotate(e, x, half, cos, sin)
+    parts = opset.variadic_split(x, e.constant(-1), e.constant([2 * half, size - 2 * half]))
+    return opset.concat([_rotate(e, parts.output(0), half, cos, sin), parts.output(1)], -1)
+
+
+def _rotate(e: Emitter, x: Output, half: int, cos: Output, sin: Output) -> ov.Node:
+    zero, middle, one, last, axis = (e.constant([i]) for i in (0, half, 1, 2**31 - 1, 3))
+    first = opset.slice(x, zero, middle, one, axis)
+    second = opset.slice(x, middle, last, one, axis)
     turned = opset.concat([opset.multiply(second, e.constant(-1.0, "f32")), first], -1)
     return opset.add(opset.multiply(x, cos), opset.multiply(turned, sin))
 
@@ -67,10 +76,10 @@ def _input(node: Node, index: int) -> Value:
     return value
 
 
-def _half(x: Value) -> int:
-    size = x.shape[3]
+def _size(x: Value, axis: int) -> int:
+    size = x.shape[axis]
     assert isinstance(size, int)
-    return size // 2
+    return size
 
 
 def _shared(e: Emitter, key: str, make: Callable[[], Output]) -> Output:
@@ -88,16 +97,20 @@ def _padding_mask(e: Emitter, mask: Output) -> Output:
     return opset.select(seen, e.constant(0.0, "f32"), e.constant(HIDDEN, "f32")).output(0)
 
 
-def _causal_mask(e: Emitter, mask: Output, tokens: Dimension) -> Output:
-    """f32 [batch, 1, tokens, keys]: 0 where token t sees key j, which is where j <= past + t and the mask shows j."""
+def _causal_mask(e: Emitter, mask: Output, tokens: Dimension, window: int | None) -> Output:
+    """f32 [batch, 1, tokens, keys]: 0 where token t sees key j, which is where j <= past + t, the mask shows j and the
+    `window` reaches it."""
     scalar = e.constant(0)
     total = opset.squeeze(e.size(mask, 1), scalar)
     past = opset.subtract(total, opset.squeeze(e.dimension(tokens), scalar))
     step = e.constant(1)
     queries = opset.unsqueeze(opset.range(past, total, step, "i64"), e.constant(1))
     keys = opset.unsqueeze(opset.range(scalar, total, step, "i64"), scalar)
-    causal = opset.unsqueeze(opset.less_equal(keys, queries), e.constant([0, 1]))
-    seen = opset.logical_and(causal, opset.unsqueeze(opset.not_equal(mask, e.constant(0)), e.constant([1, 2])))
+    near = opset.less_equal(keys, queries)
+    if window is not None:
+        near = opset.logical_and(near, opset.greater(keys, opset.subtract(queries, e.constant(window))))
+    near = opset.unsqueeze(near, e.constant([0, 1]))
+    seen = opset.logical_and(near, opset.unsqueeze(opset.not_equal(mask, e.constant(0)), e.constant([1, 2])))
     return opset.select(seen, e.constant(0.0, "f32"), e.constant(HIDDEN, "f32")).output(0)
 
 
@@ -124,13 +137,28 @@ def _repeat_heads(e: Emitter, x: Output, heads: Dimension, kv_heads: Dimension) 
     ).output(0)
 
 
-def _rows(e: Emitter, table: Output, position_ids: Output) -> Output:
-    """The table's rows by position for both halves of a head, f32 [batch, 1, tokens, head_dim]."""
-    rows = opset.unsqueeze(opset.gather(table, position_ids, e.constant(0)), e.constant([1]))
+def _rows(e: Emitter, position_ids: Output, tables: Sequence[Output]) -> Output:
+    """The table's rows by position for both halves of a head, f32 [batch, 1, tokens, rotary].
+
+    A second table is that of short texts: rows of the batch whose positions all lie in it take it.
+    """
+    rows = opset.gather(tables[0], position_ids, e.constant(0))
+    if len(tables) == 2:
+        limit = tables[1].get_partial_shape()[0].get_length()
+        longest = opset.unsqueeze(opset.reduce_max(position_ids, e.constant([1]), True), e.constant([2]))
+        inside = opset.minimum(position_ids, e.constant(limit - 1))
+        short = opset.gather(tables[1], inside, e.constant(0))
+        rows = opset.select(opset.less(longest, e.constant(limit)), short, rows)
+    rows = opset.unsqueeze(rows, e.constant([1]))
     return opset.concat([rows, rows], -1).output(0)
 
 
-def _scaled_dot_product(e: Emitter, q: Output, k: Output, v: Output, mask: Output | None, scale: float) -> ov.Node:
+def _scaled_dot_product(e: Emitter, q: Output, k: Output, v: Output, mask: Output | None, node: Node) -> ov.Node:
+    scale, softcap = node.attrs["scale"], node.attrs.get("softcap")
+    if softcap is not None:  # the engine's own op has no place for it
+        bounded = opset.tanh(opset.multiply(opset.matmul(q, k, False, True), e.constant(scale / softcap, "f32")))
+        scores = opset.multiply(bounded, e.constant(softcap, "f32"))
+        return opset.matmul(opset.softmax(scores if mask is None else opset.add(scores, mask), -1), v, False, False)
     if mask is None:  # the scale comes after the mask, so that one must be given: a zero broadcasts
         mask = e.constant(0.0, "f32")
     return opset.scaled_dot_product_attention(q, k, v, mask, e.constant(scale, "f32"), causal=False)

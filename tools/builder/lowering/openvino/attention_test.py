@@ -59,26 +59,51 @@ def test_a_query_that_sees_no_key_stays_finite() -> None:
     assert np.isfinite(Execution(graph, {}).run(inputs)["y"]).all()
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_softcap_bounds_the_scores(bias: bool) -> None:
+    check(
+        lambda g, x: ops.attention(
+            x(("batch", 4, "tokens", 8)), x(("batch", 2, "tokens", 8)), x(("batch", 2, "tokens", 6)),
+            scale=3.0, softcap=2.0, bias=x((1, "tokens")) if bias else None,
+        )
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("batch", [1, 3])
 @pytest.mark.parametrize("heads", [1, 4])
-def test_rope(batch: int, heads: int) -> None:
+@pytest.mark.parametrize("size", [8, 11])
+def test_rope(batch: int, heads: int, size: int) -> None:
     table = np.linspace(-1, 1, 24, dtype=np.float32).reshape(6, 4)
 
     def record(g: Graph, x: Any) -> Any:
         cos, sin = g.constant("cos", table), g.constant("sin", table[::-1].copy())
-        return ops.rope(x(("batch", heads, "tokens", 8)), x(("batch", "tokens"), "i64"), (cos, sin))
+        return ops.rope(x(("batch", heads, "tokens", size)), x(("batch", "tokens"), "i64"), (cos, sin))
 
     check(record, {"batch": batch, "tokens": 3})
 
 
-def _cached(heads: int, kv_heads: int) -> Graph:
+def test_rope_takes_the_short_table_where_all_positions_lie_in_it() -> None:
+    graph = Graph("test")
+    x, positions = graph.input("x", "f32", ("batch", 1, "tokens", 4)), graph.input("p", "i64", ("batch", "tokens"))
+    rng = np.random.default_rng(3)
+    tables = [rng.standard_normal((rows, 2)).astype(np.float32) for rows in (9, 9, 4, 4)]
+    graph.output("y", ops.rope(x, positions, [graph.constant(f"t{i}", table) for i, table in enumerate(tables)]))
+    inputs: dict[str, Array] = {
+        "x": rng.standard_normal((3, 1, 2, 4)).astype(np.float32),
+        "p": np.array([[0, 3], [3, 4], [8, 0]]),
+    }
+    want = reference.run(graph, {}, inputs)[0]["y"]
+    np.testing.assert_allclose(Execution(graph, graph.constants).run(inputs)["y"], want, atol=1e-6)
+
+
+def _cached(heads: int, kv_heads: int, **options: Any) -> Graph:
     graph = Graph("decoder")
     q = graph.input("q", "f32", ("batch", heads, "tokens", 16))
     k, v = (graph.input(name, "f32", ("batch", kv_heads, "tokens", 16)) for name in "kv")
     mask = graph.input("attention_mask", "i64", ("batch", "past+tokens"))
     beam = graph.input("beam_idx", "i32", ("batch",))
     cache = graph.kv_cache(layers=2, heads=kv_heads, head_dim=16)
-    first = ops.cached_attention(q, k, v, cache[0], attention_mask=mask, beam_idx=beam, scale=0.25)
+    first = ops.cached_attention(q, k, v, cache[0], attention_mask=mask, beam_idx=beam, scale=0.25, **options)
     graph.output("y", ops.cached_attention(first, k, v, cache[1], attention_mask=mask, beam_idx=beam, scale=0.25))
     return graph
 
@@ -86,8 +111,11 @@ def _cached(heads: int, kv_heads: int) -> Graph:
 @pytest.mark.parametrize(("heads", "kv_heads"), [(4, 4), (4, 2), (4, 1)])
 @pytest.mark.parametrize("chunks", [[6], [1, 1, 1], [4, 1, 1], [3, 2, 1]])
 @pytest.mark.parametrize("padding", [0, 2])
-def test_cached_attention_over_any_schedule(heads: int, kv_heads: int, chunks: list[int], padding: int) -> None:
-    graph = _cached(heads, kv_heads)
+@pytest.mark.parametrize("options", [{}, {"window": 2}, {"window": 3, "softcap": 2.0}])
+def test_cached_attention_over_any_schedule(
+    heads: int, kv_heads: int, chunks: list[int], padding: int, options: dict[str, Any]
+) -> None:
+    graph = _cached(heads, kv_heads, **options)
     engine, caches = Execution(graph, {}), reference.Caches()
     rng = np.random.default_rng(heads + kv_heads)
     for _ in range(2):  # the second time after a reset, which must leave nothing behind

@@ -1,0 +1,55 @@
+"""Mistral (Jiang et al., 2023, https://arxiv.org/abs/2310.06825): Llama's layers, all of which attend to a sliding
+window where config.json states one.
+
+Reference implementation: transformers, `MistralForCausalLM`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tools.builder import ops
+from tools.builder.config import reads
+from tools.builder.decoders import attention, each_layer, embed, gated_mlp, head_size, logits
+from tools.builder.graph import Graph
+from tools.builder.layers import DecoderInputs
+from tools.builder.rope import Rope
+from tools.builder.weights import Weights
+from tools.builder.windows import Windows
+
+UNNEEDED = ("model.layers.*.self_attn.rotary_emb.inv_freq",)
+
+
+@dataclass(frozen=True)
+class Config:
+    """The fields of config.json that the architecture depends on."""
+
+    hidden_size: int = 4096
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int | None = 8
+    head_dim: int | None = None
+    hidden_act: Literal["silu"] = "silu"
+    max_position_embeddings: int = 131072
+    rms_norm_eps: float = 1e-6
+    tie_word_embeddings: bool | None = None
+    rope: Rope = field(default_factory=Rope)
+    windows: Windows = reads(Windows, sliding_window=4096)
+
+
+def decoder(g: Graph, c: Config, w: Weights) -> None:
+    """Tokens to logits, f32 [batch, kept, vocab]."""
+    t = DecoderInputs.declare(g)
+    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
+    kv_heads = c.num_key_value_heads or c.num_attention_heads
+    cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
+    rope = c.rope.table(g, head_dim, c.max_position_embeddings)
+
+    x, head = embed(t, w, c.tie_word_embeddings)
+    for i, layer in each_layer(g, w, c.num_hidden_layers):
+        h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + attention(t, cache[i], h, layer["self_attn"], c.num_attention_heads, rope, window=c.windows[i])
+        h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + gated_mlp(h, layer["mlp"])
+    g.output("logits", logits(x, t, w["model.norm.weight"], head, c.rms_norm_eps))
