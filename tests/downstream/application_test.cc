@@ -14,8 +14,8 @@ int main(int argc, char** argv) {
   mconnect::LoadOptions options;
   options.store = std::string(scratch ? scratch : "/tmp") + "/store";
   const auto model = mconnect::Model::load(argv[1], options);
-  if (model.info().family != "mistral") {
-    std::cerr << "family is " << model.info().family << ", not mistral\n";
+  if (model.info().family != "seed_oss") {
+    std::cerr << "family is " << model.info().family << ", not seed_oss\n";
     return 1;
   }
   mconnect::GenerateOptions generate;
