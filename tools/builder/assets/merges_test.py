@@ -15,8 +15,9 @@ def test_TheyAreTheReferences(seed: int) -> None:
     random.seed(seed)
     tokens = list(dict.fromkeys("".join(random.choices("abc▁", k=random.randint(1, 5))) for _ in range(300)))
     scores = [float(-random.randint(0, 20)) for _ in tokens]
-    want = generate_merges({token: i for i, token in enumerate(tokens)}, dict(zip(tokens, scores, strict=True)))
-    assert merges_of(tokens, scores.__getitem__) == want
+    ids = {token: i for i, token in enumerate(tokens)}
+    assert merges_of(tokens, scores.__getitem__) == generate_merges(ids, dict(zip(tokens, scores, strict=True)))
+    assert merges_of(tokens) == generate_merges(ids)
 
 
 def test_ATokenThatIsNoPairOfOthersHasNone() -> None:

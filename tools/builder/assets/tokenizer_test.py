@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import AutoTokenizer
 
@@ -176,6 +179,62 @@ def test_llama_with_metaspace(tmp_path: Path, options: dict[str, Any]) -> None:
             tmp_path, config={"model_type": "llama"}, tokenizer_config={"tokenizer_class": "LlamaTokenizer", **options}
         )
     )
+
+
+def _unigram() -> Tokenizer:
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁the", "▁cat", "s", "a", "b", "▁sat", "é"]
+    tokenizer = Tokenizer(models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], unk_id=3))
+    charsmap = _charsmap()
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Precompiled(charsmap), normalizers.Strip()])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return tokenizer
+
+
+def _charsmap() -> bytes:
+    """The compiled character map of a small SentencePiece model."""
+    out = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(["a b"] * 3), model_writer=out, vocab_size=6, minloglevel=2, num_threads=1
+    )
+    proto = sentencepiece_model_pb2.ModelProto()
+    proto.ParseFromString(out.getvalue())
+    return bytes(proto.normalizer_spec.precompiled_charsmap)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "options"),
+    [
+        ("xlm-roberta", {}),
+        ("xlm-roberta", {"tokenizer_class": "XLMRobertaTokenizerFast", "add_prefix_space": False}),
+        ("t5", {"unk_token": "<unk>"}),
+        ("t5", {"extra_special_tokens": [f"<extra_id_{i}>" for i in range(100)], "tokenizer_class": "T5Tokenizer"}),
+    ],
+)
+def test_unigram_classes(tmp_path: Path, model_type: str, options: dict[str, Any]) -> None:
+    _unigram().save(str(tmp_path / "tokenizer.json"))
+    _check(_write(tmp_path, config={"model_type": model_type}, tokenizer_config=options))
+
+
+@pytest.mark.parametrize("options", [{}, {"add_prefix_space": True}, {"trim_offsets": False, "mask_token": "<end>"}])
+def test_roberta(tmp_path: Path, options: dict[str, Any]) -> None:
+    _byte_level().save(str(tmp_path / "tokenizer.json"))
+    _check(_write(tmp_path, config={"model_type": "roberta"}, tokenizer_config=options))
+
+
+@pytest.mark.parametrize("model_type", ["gemma", "gemma3_text"])
+@pytest.mark.parametrize("options", [{}, {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<unk>"}])
+def test_gemma(tmp_path: Path, model_type: str, options: dict[str, Any]) -> None:
+    _metaspace().save(str(tmp_path / "tokenizer.json"))
+    options = {"tokenizer_class": "GemmaTokenizer", **options}
+    _check(_write(tmp_path, config={"model_type": model_type}, tokenizer_config=options))
+
+
+@pytest.mark.parametrize("model_type", ["granite", "mistral", "mixtral", "olmo2", "phi3"])
+@pytest.mark.parametrize("declared", ["LlamaTokenizer", "GPT2Tokenizer", None])
+def test_some_model_types_take_the_file_as_it_is(tmp_path: Path, model_type: str, declared: str | None) -> None:
+    _metaspace().save(str(tmp_path / "tokenizer.json"))
+    options = {"bos_token": "<s>"} | ({"tokenizer_class": declared} if declared else {})
+    _check(_write(tmp_path, config={"model_type": model_type}, tokenizer_config=options))
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from typing import Any
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
+from tools.builder.assets.byte_letters import byte_letters, spelled
 from tools.builder.assets.merges import merges_of
 from tools.builder.assets.tokenizer import framed
 from tools.builder.checkpoint import CheckpointError
@@ -120,7 +121,7 @@ def _id(vocabulary: _Vocabulary, key: str) -> int | None:
 def _added(vocabulary: _Vocabulary, byte_level: bool, options: Mapping[str, str]) -> list[AddedToken]:
     """Tokens that are found whole in a text: the control tokens, and those that the model's maker defined."""
     types = vocabulary.get("token_type", list, [])
-    alphabet = set(_spelling().values())
+    alphabet = set(byte_letters())
     named = set(options.values())
     added = []
     for token, kind in zip(vocabulary.tokens, types, strict=False):
@@ -133,10 +134,10 @@ def _added(vocabulary: _Vocabulary, byte_level: bool, options: Mapping[str, str]
 
 
 def _byte_level(vocabulary: _Vocabulary) -> Tokenizer:
-    spelling = _spelling()
-    alphabet = set(spelling.values())
+    letters = byte_letters()
+    alphabet = set(letters)
     table = {
-        token if set(token) <= alphabet else "".join(spelling[byte] for byte in token.encode("utf-8")): index
+        token if set(token) <= alphabet else spelled(token.encode("utf-8"), letters): index
         for index, token in enumerate(vocabulary.tokens)
     }
     tokenizer = Tokenizer(
@@ -215,10 +216,3 @@ def _bpe(vocabulary: _Vocabulary, table: dict[str, int], merges: list[tuple[str,
         return models.BPE(vocab=table, merges=merges, dropout=None, **options)
     except Exception as error:  # the tokenizers library raises plain Exception
         raise CheckpointError(f"{vocabulary.path}: the merges do not fit the vocabulary: {error}") from None
-
-
-def _spelling() -> dict[int, str]:
-    """GPT-2's printable letter for each byte."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    rest = [byte for byte in range(256) if byte not in printable]
-    return {byte: chr(byte) for byte in printable} | {byte: chr(256 + i) for i, byte in enumerate(rest)}
