@@ -50,7 +50,9 @@ void AddedTokens::Trie::Add(std::string_view key, TokenId id) {
   begins_[static_cast<unsigned char>(key[0])] = true;
 }
 
-std::size_t AddedTokens::Trie::Find(std::string_view text, std::size_t start, std::size_t* size, TokenId* id) const {
+template <typename Accept>
+std::size_t AddedTokens::Trie::Find(std::string_view text, std::size_t start, Accept accept, std::size_t* size,
+                                    TokenId* id) const {
   for (std::size_t begin = start; begin < text.size(); ++begin) {
     if (!begins_[static_cast<unsigned char>(text[begin])]) continue;
     std::uint32_t node = 0;
@@ -59,7 +61,7 @@ std::size_t AddedTokens::Trie::Find(std::string_view text, std::size_t start, st
       const auto next = nodes_[node].next.find(static_cast<unsigned char>(text[at]));
       if (next == nodes_[node].next.end()) break;
       node = next->second;
-      if (nodes_[node].id != Piece::kText) {
+      if (nodes_[node].id != Piece::kText && accept(begin, at + 1 - begin, nodes_[node].id)) {
         *size = at + 1 - begin;
         *id = nodes_[node].id;
       }
@@ -91,16 +93,24 @@ AddedTokens::AddedTokens(const JsonView& json, const Normalizer* normalizer, con
   for (const auto& [id, token] : tokens_) (token.normalized ? normalized_ : raw_).Add(token.text, id);
 }
 
-void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::vector<Piece>* pieces) const {
+void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::span<const Span> plain,
+                       std::vector<Piece>* pieces) const {
   const std::string_view text = aligned.text();
   if (trie.empty()) {
     if (!text.empty()) pieces->push_back({aligned, Piece::kText});
     return;
   }
+  const auto accept = [&](std::size_t begin, std::size_t length, TokenId found) {
+    if (plain.empty()) return true;
+    const Span original = aligned.Original(begin, begin + length);
+    const auto range = std::ranges::upper_bound(plain, original.begin, {}, &Span::end);  // the first that ends behind
+    return range == plain.end() || range->begin >= original.end || !tokens_.at(found).special;
+  };
   std::size_t done = 0;  // end of what is in pieces
   std::size_t size = 0;
   TokenId id = Piece::kText;
-  for (std::size_t begin = 0; (begin = trie.Find(text, begin, &size, &id)) != std::string_view::npos; begin += size) {
+  for (std::size_t begin = 0; (begin = trie.Find(text, begin, accept, &size, &id)) != std::string_view::npos;
+       begin += size) {
     const Token& token = tokens_.at(id);
     std::size_t first = begin;
     std::size_t last = begin + size;
@@ -114,15 +124,15 @@ void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::vector
   if (done < text.size()) pieces->push_back({aligned.Slice(done, text.size()), Piece::kText});
 }
 
-void AddedTokens::Split(std::string_view text, const Normalizer* normalizer, std::vector<Piece>* pieces,
-                        TextScratch* scratch) const {
+void AddedTokens::Split(std::string_view text, std::span<const Span> plain, const Normalizer* normalizer,
+                        std::vector<Piece>* pieces, TextScratch* scratch) const {
   std::vector<Piece> raw;
-  Find(raw_, AlignedText(text), &raw);
+  Find(raw_, AlignedText(text), plain, &raw);
   for (const Piece& piece : raw) {
     if (piece.added_token != Piece::kText) {
       pieces->push_back(piece);
     } else {
-      Find(normalized_, normalizer == nullptr ? piece.text : normalizer->Normalize(piece.text, scratch), pieces);
+      Find(normalized_, normalizer == nullptr ? piece.text : normalizer->Normalize(piece.text, scratch), plain, pieces);
     }
   }
 }

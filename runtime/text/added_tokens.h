@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -26,9 +27,10 @@ class AddedTokens {
   // Ids are those of the model's vocabulary; tokens that it lacks get the next free ids in order, as in the reference.
   AddedTokens(const JsonView& json, const Normalizer* normalizer, const ModelLookup& model, std::size_t model_size);
 
-  // Cuts the text at added tokens and normalizes what lies between (null: as it is).
-  void Split(std::string_view text, const Normalizer* normalizer, std::vector<Piece>* pieces,
-             TextScratch* scratch) const;
+  // Cuts the text at added tokens and normalizes what lies between (null: as it is). A special token is not there where
+  // it would share a byte with one of the ranges `plain` (ascending, disjoint).
+  void Split(std::string_view text, std::span<const Span> plain, const Normalizer* normalizer,
+             std::vector<Piece>* pieces, TextScratch* scratch) const;
 
   std::optional<TokenId> Id(std::string_view content) const;
 
@@ -57,8 +59,9 @@ class AddedTokens {
    public:
     void Add(std::string_view key, TokenId id);
     bool empty() const noexcept { return nodes_.size() == 1; }
-    // The leftmost longest key at or after `start`. npos: none.
-    std::size_t Find(std::string_view text, std::size_t start, std::size_t* size, TokenId* id) const;
+    // The leftmost longest key at or after `start` for which accept(begin, size, id) is true. npos: none.
+    template <typename Accept>
+    std::size_t Find(std::string_view text, std::size_t start, Accept accept, std::size_t* size, TokenId* id) const;
 
    private:
     struct Node {
@@ -69,7 +72,7 @@ class AddedTokens {
     bool begins_[256] = {};
   };
 
-  void Find(const Trie& trie, const AlignedText& text, std::vector<Piece>* pieces) const;
+  void Find(const Trie& trie, const AlignedText& text, std::span<const Span> plain, std::vector<Piece>* pieces) const;
 
   std::unordered_map<TokenId, Token> tokens_;
   std::unordered_map<std::string, TokenId> ids_;

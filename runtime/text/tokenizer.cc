@@ -128,6 +128,47 @@ void Cut(std::size_t count, bool left, EncodingPart* part) {
   Cut(count, left, &part->tokens);
 }
 
+[[noreturn]] void RefusePlainText(const std::string& what) {
+  throw Error(ErrorCode::kInvalidArgument, "plain_text is for one text, not for " + what,
+              "encode the texts one by one");
+}
+
+void CheckRanges(const std::vector<Span>& ranges, std::size_t size) {
+  std::uint32_t done = 0;
+  for (const Span& range : ranges) {
+    if (range.begin < done || range.end < range.begin || range.end > size) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  "plain_text has the range [" + std::to_string(range.begin) + ", " + std::to_string(range.end) +
+                      ") after byte " + std::to_string(done) + " of a text of " + std::to_string(size) + " bytes",
+                  "give ranges inside of the text, in order and disjoint");
+    }
+    done = range.end;
+  }
+}
+
+// unicode::Repair of each range and of each part between ranges; the ranges are moved to where their text is then.
+std::optional<std::string> RepairRanges(std::string_view text, std::vector<Span>* ranges) {
+  std::string good;
+  bool changed = false;
+  std::size_t done = 0;
+  const auto append = [&](std::size_t end) {
+    const auto part = unicode::Repair(text.substr(done, end - done));
+    changed = changed || part;
+    good += part ? std::string_view(*part) : text.substr(done, end - done);
+    if (good.size() > std::numeric_limits<std::uint32_t>::max()) {
+      throw Error(ErrorCode::kInvalidArgument, "a text of more than 4294967295 bytes once it is well-formed");
+    }
+    done = end;
+    return static_cast<std::uint32_t>(good.size());
+  };
+  for (Span& range : *ranges) {
+    range = {append(range.begin), range.end};
+    range.end = append(range.end);
+  }
+  append(text.size());
+  return changed ? std::optional(std::move(good)) : std::nullopt;
+}
+
 // Lengths of two texts of `first` and `second` tokens that together have `limit`: the longer one is cut first.
 std::pair<std::size_t, std::size_t> LongestFirst(std::size_t first, std::size_t second, std::size_t limit) {
   std::size_t shorter = std::min(first, second);
@@ -180,11 +221,11 @@ void Tokenizer::Impl::GiveBack(std::unique_ptr<Scratch> scratch) const {
   idle_.push_back(std::move(scratch));
 }
 
-EncodingPart Tokenizer::Impl::EncodeText(std::string_view text, std::int32_t type_id, bool offsets,
-                                         Scratch* scratch) const {
+EncodingPart Tokenizer::Impl::EncodeText(std::string_view text, std::int32_t type_id, std::span<const Span> plain,
+                                         bool offsets, Scratch* scratch) const {
   std::vector<Piece>& pieces = scratch->pieces;
   pieces.clear();
-  added->Split(text, normalizer.get(), &pieces, &scratch->text);
+  added->Split(text, plain, normalizer.get(), &pieces, &scratch->text);
   if (pre_tokenizer != nullptr) pre_tokenizer->Split(&pieces, &scratch->text);
 
   EncodingPart part;
@@ -261,6 +302,10 @@ void Tokenizer::Impl::Truncate(const EncodeOptions& options, std::vector<Encodin
 
 Encoding Tokenizer::Impl::Encode(std::string_view text, const std::string_view* pair,
                                  const EncodeOptions& options) const {
+  if (pair != nullptr && !options.plain_text.empty()) RefusePlainText("a pair of texts");
+  CheckRanges(options.plain_text, text.size());
+  std::vector<Span> plain = options.plain_text;
+  std::erase_if(plain, [](const Span& range) { return range.begin == range.end; });
   std::unique_ptr<Scratch> scratch = TakeScratch();
   std::vector<EncodingPart> parts;
   std::vector<std::optional<std::string>> repaired;  // outlives the parts' token texts
@@ -271,9 +316,9 @@ Encoding Tokenizer::Impl::Encode(std::string_view text, const std::string_view* 
       throw Error(ErrorCode::kInvalidArgument,
                   "a text of " + std::to_string(each->size()) + " bytes; the limit is 4294967295");
     }
-    repaired.push_back(unicode::Repair(*each));
+    repaired.push_back(plain.empty() ? unicode::Repair(*each) : RepairRanges(*each, &plain));
     const std::string_view good = repaired.back() ? *repaired.back() : *each;
-    parts.push_back(EncodeText(good, static_cast<std::int32_t>(parts.size()), options.offsets, scratch.get()));
+    parts.push_back(EncodeText(good, static_cast<std::int32_t>(parts.size()), plain, options.offsets, scratch.get()));
   }
   Truncate(options, &parts);
   if (post_processor != nullptr) post_processor->Process(options.add_special_tokens, &parts);
@@ -312,6 +357,7 @@ Encoding Tokenizer::Encode(std::string_view text, std::string_view pair, const E
 }
 
 std::vector<Encoding> Tokenizer::EncodeBatch(std::span<const std::string> texts, const EncodeOptions& options) const {
+  if (!options.plain_text.empty()) RefusePlainText("a batch");
   std::vector<Encoding> encodings;
   encodings.reserve(texts.size());
   for (const std::string& text : texts) encodings.push_back(impl_->Encode(text, nullptr, options));

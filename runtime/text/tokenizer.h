@@ -63,6 +63,14 @@ struct EncodeOptions {
   std::optional<Padding> padding;
   // false leaves byte_offsets and char_offsets empty and is faster.
   bool offsets = true;
+  // Byte ranges of the text, ascending and disjoint, in which *special* added tokens mean nothing: text that a user
+  // wrote inside of a chat template. A special token is not recognised where it would share even one byte with a range;
+  // what would have been it is text like any other, and a shorter or later token that shares no byte is found as ever.
+  // Other added tokens are recognised everywhere. With the whole text as one range this is the reference's
+  // `encode_special_tokens`. A special token outside of the ranges with lstrip or rstrip still takes the spaces beside
+  // it into itself, also those in a range. Each range is made well-formed by itself, so that a border inside of a
+  // character makes U+FFFD of both its parts. For one text: pairs and batches refuse it.
+  std::vector<Span> plain_text;
 };
 
 // Immutable once made: any number of threads may use one.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +38,8 @@ struct Tokenizer::Impl {
 
   // `text` as tokens of the model and added tokens, nothing around them. It must be well-formed UTF-8 and outlive the
   // part.
-  EncodingPart EncodeText(std::string_view text, std::int32_t type_id, bool offsets, Scratch* scratch) const;
+  EncodingPart EncodeText(std::string_view text, std::int32_t type_id, std::span<const Span> plain, bool offsets,
+                          Scratch* scratch) const;
 
   void Truncate(const EncodeOptions& options, std::vector<EncodingPart>* parts) const;
 

@@ -65,6 +65,57 @@ TEST(TokenizerTest, AddedTokensStripSpacesAndKeepToWords) {
   EXPECT_EQ(encoding.byte_offsets, (Spans{{0, 2}, {2, 7}, {8, 10}, {10, 15}, {15, 18}, {19, 23}, {24, 26}, {27, 32}}));
 }
 
+// "[SEP]" at bytes 3 to 8 and 12 to 17.
+constexpr std::string_view kTwice = "un [SEP] un [SEP]";
+
+Ids IdsWithPlain(std::string_view text, std::vector<Span> plain) {
+  EncodeOptions options = Plain();
+  options.plain_text = std::move(plain);
+  return Tokenizer::FromJson(kBert).Encode(text, options).ids;
+}
+
+TEST(TokenizerTest, SpecialTokensInPlainTextAreText) {
+  EXPECT_EQ(IdsWithPlain(kTwice, {}), (Ids{1, 6, 1, 6}));
+  EXPECT_EQ(IdsWithPlain(kTwice, {{0, 17}}), (Ids{1, 0, 1, 0}));
+  EXPECT_EQ(IdsWithPlain(kTwice, {{3, 8}}), (Ids{1, 0, 1, 6}));
+  EXPECT_EQ(IdsWithPlain(kTwice, {{0, 3}, {8, 12}}), (Ids{1, 6, 1, 6}));  // beside a range is not inside
+}
+
+TEST(TokenizerTest, SpecialTokensAcrossABorderOfPlainTextAreText) {
+  for (std::uint32_t border = 4; border < 8; ++border) {
+    EXPECT_EQ(IdsWithPlain(kTwice, {{0, border}}), (Ids{1, 0, 1, 6})) << border;
+    EXPECT_EQ(IdsWithPlain(kTwice, {{border, 10}}), (Ids{1, 0, 1, 6})) << border;
+  }
+  EXPECT_EQ(IdsWithPlain(kTwice, {{5, 5}}), (Ids{1, 6, 1, 6}));  // nothing is not inside
+}
+
+TEST(TokenizerTest, PlainTextCannotSwallowTheTokensBesideIt) {
+  EXPECT_EQ(IdsWithPlain("[SEP[SEP]", {{0, 4}}), (Ids{0, 6}));
+  EXPECT_EQ(IdsWithPlain("[SEP]SEP]", {{5, 9}}), (Ids{6, 0}));
+}
+
+TEST(TokenizerTest, OtherAddedTokensInPlainTextAreTokens) { EXPECT_EQ(IdsWithPlain("un <M>", {{0, 6}}), (Ids{1, 7})); }
+
+TEST(TokenizerTest, PlainTextIsMadeWellFormedByItself) {
+  EXPECT_EQ(IdsWithPlain("\xFF\xFF[SEP] [SEP]", {{2, 7}}), (Ids{0, 6}));
+  EXPECT_EQ(IdsWithPlain("\xFF\xFF[SEP] [SEP]", {{0, 2}}), (Ids{0, 6, 6}));
+}
+
+TEST(TokenizerTest, RefusesPlainTextThatIsNotRangesOfOneText) {
+  const auto tokenizer = Tokenizer::FromJson(kBert);
+  EncodeOptions options;
+  options.plain_text = {{0, 3}};
+  EXPECT_EQ(ErrorOf([&] { tokenizer.Encode("un", options); }),
+            "invalid-argument: plain_text has the range [0, 3) after byte 0 of a text of 2 bytes");
+  EXPECT_EQ(ErrorOf([&] { tokenizer.Encode("un un", "un", options); }),
+            "invalid-argument: plain_text is for one text, not for a pair of texts");
+  EXPECT_EQ(ErrorOf([&] { tokenizer.EncodeBatch(std::vector<std::string>{"un un"}, options); }),
+            "invalid-argument: plain_text is for one text, not for a batch");
+  options.plain_text = {{2, 3}, {1, 4}};
+  EXPECT_EQ(ErrorOf([&] { tokenizer.Encode("un un", options); }),
+            "invalid-argument: plain_text has the range [1, 4) after byte 3 of a text of 5 bytes");
+}
+
 TEST(TokenizerTest, LeavesOutOffsetsOnRequest) {
   EncodeOptions options;
   options.offsets = false;
