@@ -14,7 +14,7 @@ import json
 import math
 import mmap
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -67,6 +67,7 @@ class Checkpoint:
         """`config.json`, as parsed."""
         self.tensors = tensors
         self._maps: dict[Path, mmap.mmap] = {}
+        self._made: dict[str, Callable[[], Array]] = {}
 
     @staticmethod
     def open(folder: Path) -> Checkpoint:
@@ -91,8 +92,32 @@ class Checkpoint:
 
     def read(self, name: str) -> Array:
         """The tensor in its stored dtype, mapped from the file; what is written to it stays in memory."""
+        if name in self._made:
+            return self._made[name]()
         tensor = self.tensors[name]
         return self._raw(name).view(DTYPES[tensor.dtype]).reshape(tensor.shape)
+
+    def stack(self, name: str, parts: Sequence[str]) -> None:
+        """Adds the tensor `name`: `parts`, of one dtype and shape, along a new first axis. Raises `CheckpointError`."""
+        first = self.tensors[parts[0]]
+        for other in (self.tensors[part] for part in parts):
+            if (other.dtype, other.shape) != (first.dtype, first.shape):
+                raise CheckpointError(
+                    f"{self.folder}: {first.name} is {first.dtype}{list(first.shape)} and {other.name} "
+                    f"{other.dtype}{list(other.shape)}; they belong together and must be alike"
+                )
+        shape = (len(parts), *first.shape)
+        self.tensors[name] = Tensor(name, first.dtype, shape, first.file, first.offset, first.size * len(parts))
+        self._made[name] = lambda: np.stack([self.read(part) for part in parts])
+
+    def part(self, name: str, whole: str, axis: int, start: int, stop: int) -> None:
+        """Adds the tensor `name`: what lies from `start` to `stop` (exclusive) along an axis of the tensor `whole`."""
+        tensor = self.tensors[whole]
+        shape = (*tensor.shape[:axis], stop - start, *tensor.shape[axis + 1 :])
+        size = math.prod(shape) * DTYPES[tensor.dtype].itemsize
+        self.tensors[name] = Tensor(name, tensor.dtype, shape, tensor.file, tensor.offset, size)
+        index = (slice(None),) * axis + (slice(start, stop),)
+        self._made[name] = lambda: np.ascontiguousarray(self.read(whole)[index])
 
     def same(self, a: str, b: str) -> bool:
         """Whether two tensors hold the same bytes under the same type."""

@@ -116,3 +116,22 @@ def gated_mlp(x: Value, w: Weights, name: Activation = "silu", bias: bool = Fals
     return linear(
         activation(linear(x, w["gate_proj"], bias), name) * linear(x, w["up_proj"], bias), w["down_proj"], bias
     )
+
+
+def experts(w: Weights, count: int, names: tuple[str, str, str]) -> tuple[Weights, Weights, Weights]:
+    """The weights of gate, up and down of `count` experts, stacked, as `ops.moe` takes them.
+
+    A checkpoint has them one by one, `<i>.<name>.weight` for each of `names` (gate, up, down), or, since transformers
+    5, stacked: `gate_up_proj` [experts, 2·inner, hidden] and `down_proj` [experts, hidden, inner].
+    """
+    if f"0.{names[0]}.weight" in w:
+        gate, up, down = (w.stacked(name, [f"{i}.{name}.weight" for i in range(count)]) for name in names)
+        return gate, up, down
+    gate, up = (w.part(name, "gate_up_proj", 1, i, 2) for i, name in enumerate(names[:2]))
+    return gate, up, w["down_proj"]
+
+
+def sparse_mlp(x: Value, w: Weights, count: int, names: tuple[str, str, str], *, top_k: int, normalize: bool) -> Value:
+    """A mixture of `count` SwiGLUs, `top_k` of which the router `gate` chooses for each token; see `ops.moe`."""
+    scores = linear(x, w["gate"], bias=False)
+    return ops.moe(x, scores, *experts(w["experts"], count, names), top_k=top_k, normalize=normalize)

@@ -4,7 +4,7 @@ import pytest
 
 from tools.builder.checkpoint import Checkpoint
 from tools.builder.config import ConfigError
-from tools.builder.decoders import attention, each_layer, embed, gated_mlp, head_size, logits
+from tools.builder.decoders import attention, each_layer, embed, experts, gated_mlp, head_size, logits
 from tools.builder.graph import Graph, Value
 from tools.builder.layers import DecoderInputs
 from tools.builder.rope import Rope
@@ -71,3 +71,14 @@ def test_AttentionWithoutARopeTurnsNothing(tmp_path: Path) -> None:
     heads(g, t, w, False, scale=0.5)
     assert "rope" not in recorded(g)
     assert [n.attrs["scale"] for n in g.nodes if n.op == "cached_attention"] == [0.5]
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_ExpertsAreReadOneByOneOrStacked(tmp_path: Path, stacked: bool) -> None:
+    shapes = {"w1": (5, 4), "w3": (5, 4), "w2": (4, 5)}
+    single = {f"experts__{i}__{name}__weight": shape for i in range(3) for name, shape in shapes.items()}
+    tensors = zeros(**({"experts__gate_up_proj": (3, 10, 4), "experts__down_proj": (3, 4, 5)} if stacked else single))
+    ledger = Ledger(Checkpoint.open(checkpoint_folder(tmp_path, {}, tensors)))
+    found = experts(Weights(Graph("g"), ledger)["experts"], 3, ("w1", "w3", "w2"))
+    assert [str(w.value.type) for w in found] == ["f32[3,5,4]", "f32[3,5,4]", "f32[3,4,5]"]
+    ledger.check()

@@ -86,6 +86,24 @@ class Weights:
         name = self._ledger.use(self._path)
         return self._graph.weight(name, self._ledger.checkpoint.tensors[name].shape)
 
+    def stacked(self, name: str, parts: Sequence[str]) -> Weights:
+        """The tensors `parts`, of one shape, along a new first axis; the bundle stores them as one tensor, `name`."""
+        found = [self._ledger.use(self[part]._path) for part in parts]
+        self._ledger.checkpoint.stack(self[name]._path, found)
+        return self[name]
+
+    def part(self, name: str, whole: str, axis: int, index: int, parts: int) -> Weights:
+        """One of `parts` equal parts of the tensor `whole` along an axis; the bundle stores it as `name`."""
+        found, checkpoint = self._ledger.use(self[whole]._path), self._ledger.checkpoint
+        size = checkpoint.tensors[found].shape[axis : axis + 1]
+        if not size or size[0] % parts:
+            raise WeightError(
+                f"tensor {found} is {list(checkpoint.tensors[found].shape)}; axis {axis} must divide into {parts}"
+            )
+        step = size[0] // parts
+        checkpoint.part(self[name]._path, found, axis, index * step, (index + 1) * step)
+        return self[name]
+
     def tied(self, embedding: str, head: str, stated: bool | None) -> tuple[Weights, Weights]:
         """The input embedding and the output head, which may be one tensor. `stated` is config.json's word, or `None`.
 

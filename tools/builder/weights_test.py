@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tools.builder import ops
-from tools.builder.checkpoint import Checkpoint
+from tools.builder.checkpoint import Checkpoint, CheckpointError
 from tools.builder.graph import Graph
 from tools.builder.testing.safetensors_files import Array, checkpoint_folder, zeros
 from tools.builder.weights import Ledger, WeightError, Weights, arrays
@@ -105,3 +105,33 @@ def test_ArraysGivesEveryWeightInF32(tmp_path: Path) -> None:
         "a": ("float32", [1, 1]),
         "constant.scalar.0.5": ("float32", 0.5),
     }
+
+
+def test_PartsOfOneShapeAreStoredAsOneTensor(tmp_path: Path) -> None:
+    tensors = {f"m.{i}.w.weight": np.full((2, 3), i, np.float32) for i in range(4)}
+    g, ledger, w = opened(tmp_path, tensors)
+    for _ in range(2):  # a second module finds the same
+        assert str(w["m"].stacked("w", [f"{i}.w.weight" for i in range(4)]).value.type) == "f32[4,2,3]"
+    ledger.check()
+    np.testing.assert_array_equal(arrays(g, ledger.checkpoint)["m.w"], np.stack(list(tensors.values())))
+
+
+def test_PartsOfUnequalShapesAreRefused(tmp_path: Path) -> None:
+    _, _, w = opened(tmp_path, zeros(a=(2, 3), b=(3, 2)))
+    with pytest.raises(CheckpointError, match=r"a is F32\[2, 3\] and b F32\[3, 2\]; they .* must be alike"):
+        w.stacked("ab", ["a", "b"])
+
+
+def test_APartOfATensorIsStoredUnderANameOfItsOwn(tmp_path: Path) -> None:
+    whole = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    g, ledger, w = opened(tmp_path, {"both": whole})
+    assert [str(w.part(name, "both", 1, i, 2).value.type) for i, name in enumerate(("gate", "up"))] == [
+        "f32[2,2,3]"
+    ] * 2
+    found = arrays(g, ledger.checkpoint)
+    np.testing.assert_array_equal(found["gate"], whole[:, :2])
+    np.testing.assert_array_equal(found["up"], whole[:, 2:])
+    ledger.check()
+    for axis, parts in ((2, 2), (3, 1)):
+        with pytest.raises(WeightError, match=rf"both is \[2, 4, 3\]; axis {axis} must divide into {parts}"):
+            w.part("x", "both", axis, 0, parts)

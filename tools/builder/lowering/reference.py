@@ -226,6 +226,19 @@ def _layer_norm(x: Tensor, weight: Tensor, bias: Tensor | None, *, eps: float) -
     return F.layer_norm(x, (x.shape[-1],), weight, bias, eps)
 
 
+def _moe(x: Tensor, scores: Tensor, gate: Tensor, up: Tensor, down: Tensor, *, top_k: int, normalize: bool) -> Tensor:
+    share, chosen = torch.softmax(scores, -1).topk(top_k, -1)
+    if normalize:
+        share = share / share.sum(-1, keepdim=True)
+    y = torch.zeros_like(x)
+    for expert in range(gate.shape[0]):
+        row, token, place = torch.where(chosen == expert)
+        h = x[row, token]
+        h = F.linear(F.silu(F.linear(h, gate[expert])) * F.linear(h, up[expert]), down[expert])
+        y.index_put_((row, token), h * share[row, token, place, None], accumulate=True)
+    return y
+
+
 def _gelu(x: Tensor, *, approximate: str) -> Tensor:
     if approximate == "tanh":
         return 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x.pow(3))))
@@ -257,6 +270,7 @@ _OPS: Mapping[str, Callable[..., Any]] = {
     "concat": lambda *xs, axis: torch.cat(xs, axis),
     "trailing": _trailing,
     "positions": lambda x: torch.arange(x.shape[1]),
+    "moe": _moe,
     "rope": _rope,
     "attention": _attention,
 }

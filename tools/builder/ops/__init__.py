@@ -3,6 +3,7 @@
 from tools.builder.ops.attention import attention, cached_attention, rope
 from tools.builder.ops.elementwise import add, cast, div, gelu, mul, relu, silu, sub, tanh
 from tools.builder.ops.layout import concat, permute, positions, reshape, slice, split, trailing
+from tools.builder.ops.moe import moe
 from tools.builder.ops.nn import embedding, layer_norm, linear, matmul, rms_norm, softmax
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "layer_norm",
     "linear",
     "matmul",
+    "moe",
     "mul",
     "permute",
     "positions",

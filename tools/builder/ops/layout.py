@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 from tools.builder import dims
 from tools.builder.dims import Dimension, DimLike
-from tools.builder.graph import Value
+from tools.builder.graph import GraphError, Value
 from tools.builder.op_rules import Type, axis_of, need, read_shape, rule, show
 
 
@@ -83,11 +84,15 @@ def slice(x: Value, axis: int, start: int, stop: int) -> Value:
     return x.graph.record("slice", [x], axis=axis, start=start, stop=stop)
 
 
-def split(x: Value, axis: int, parts: int) -> list[Value]:
-    """`parts` equal slices along `axis`; the size of the axis must be known and divisible."""
+def split(x: Value, axis: int, parts: int | Sequence[int]) -> list[Value]:
+    """Slices along `axis`, whose size must be known: `parts` equal ones, or of the sizes that `parts` lists."""
     size = x.shape[axis]
-    step = size // parts if isinstance(size, int) and size % parts == 0 else 0
-    return [slice(x, axis, i * step, (i + 1) * step) for i in range(parts)]
+    if isinstance(parts, int):
+        parts = [size // parts if isinstance(size, int) else 0] * parts
+    ends = list(itertools.accumulate(parts))
+    if ends[-1:] != [size]:
+        raise GraphError(f"split of axis {axis} of {show(x.shape)}: parts of {list(parts)} do not make up {size}")
+    return [slice(x, axis, end - part, end) for part, end in zip(parts, ends, strict=True)]
 
 
 def concat(xs: Sequence[Value], axis: int) -> Value:

@@ -77,11 +77,14 @@ def test_SliceStaysInside(axis: int, start: int, stop: int, reason: str) -> None
         ops.slice(Graph("g").input("x", "f32", SYMBOLIC), axis, start, stop)
 
 
-def test_SplitGivesEqualParts() -> None:
+def test_SplitGivesEqualPartsOrTheSizesAskedFor() -> None:
     y = compute(lambda x: ops.concat(ops.split(x, -1, 2)[::-1], -1), SYMBOLIC, X)
     np.testing.assert_array_equal(y, np.concatenate([X[..., 2:], X[..., :2]], -1))
-    with pytest.raises(GraphError, match="lies outside axis"):
-        ops.split(Graph("g").input("x", "f32", SYMBOLIC), -1, 3)
+    y = compute(lambda x: ops.concat(ops.split(x, -1, (3, 1))[::-1], -1), SYMBOLIC, X)
+    np.testing.assert_array_equal(y, np.concatenate([X[..., 3:], X[..., :3]], -1))
+    for axis, parts in ((-1, 3), (-1, (1, 2)), (0, 2)):
+        with pytest.raises(GraphError, match="do not make up"):
+            ops.split(Graph("g").input("x", "f32", SYMBOLIC), axis, parts)
 
 
 def test_ConcatAddsDimensions() -> None:

@@ -16,6 +16,7 @@ from tools.builder.graph import Graph
 from tools.builder.lowering.openvino import (
     attention,  # noqa: F401  (registers its ops)
     ir,
+    moe,  # noqa: F401  (registers its ops)
 )
 from tools.builder.lowering.openvino.emitter import Emitter, LoweringError
 from tools.builder.lowering.openvino.engine import opset, ov
