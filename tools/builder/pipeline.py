@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.builder import dims
+from tools.builder.assets.chat_template import chat_template
 from tools.builder.assets.reading import canonical
 from tools.builder.assets.text_embedding import text_embedding
 from tools.builder.assets.text_generation import text_generation
@@ -112,6 +113,8 @@ def make_assets(folder: Path, task: str) -> dict[str, bytes]:
         assets[task] = canonical(text_embedding(folder))
     elif task == "text-generation":
         assets[task] = canonical(text_generation(folder, tokenizer))
+        if (template := chat_template(folder)) is not None:
+            assets["chat_template"] = template
     else:
         raise BuildError(f"task {task!r} has no assets yet; supported are text-embedding and text-generation")
     return assets

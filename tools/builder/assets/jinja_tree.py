@@ -99,7 +99,7 @@ class _Scope:
     def __init__(self, function: _Function, parent: _Scope | None = None) -> None:
         self.function = function
         self.parent = parent
-        self.symbols = Symbols(parent.symbols if parent else None)
+        self.symbols: Symbols = Symbols(parent.symbols if parent else None)
 
     def inner(self, function: _Function | None = None) -> _Scope:
         return _Scope(function or self.function, self)
@@ -278,7 +278,7 @@ class _Compiler:
     def _AssignBlock(self, node: nodes.AssignBlock, scope: _Scope) -> Tree:
         inner = scope.inner()
         inner.symbols.analyze_node(node)
-        tree = {"do": "set_block", "loads": inner.loads(), "body": self._body(node.body, inner)}
+        tree: Tree = {"do": "set_block", "loads": inner.loads(), "body": self._body(node.body, inner)}
         if node.filter is not None:
             tree["filter"] = self._expression(node.filter, inner)
         return {**tree, "target": self._target(node.target, scope)}

@@ -15,11 +15,10 @@ TESTS = frozenset({
     "undefined", "upper",
 })  # fmt: skip
 METHODS = frozenset({  # of strings, lists, tuples and dicts
-    "capitalize", "copy", "count", "endswith", "find", "format", "get", "index", "isalnum", "isalpha", "isascii",
-    "isdecimal", "isdigit", "islower", "isnumeric", "isspace", "isupper", "items", "join", "keys", "ljust", "lower",
+    "capitalize", "center", "copy", "count", "endswith", "find", "format", "get", "index", "isalnum", "isalpha",
+    "isascii", "isdecimal", "isdigit", "islower", "isspace", "isupper", "items", "join", "keys", "ljust", "lower",
     "lstrip", "partition", "removeprefix", "removesuffix", "replace", "rfind", "rindex", "rjust", "rpartition",
     "rsplit", "rstrip", "split", "splitlines", "startswith", "strip", "swapcase", "title", "upper", "values", "zfill",
-    "center", "casefold",
 })  # fmt: skip
 GLOBALS = frozenset({"dict", "namespace", "raise_exception", "range", "strftime_now"})
 
