@@ -30,6 +30,7 @@ class Config:
     num_hidden_layers: int = 32
     num_attention_heads: int = 32
     num_key_value_heads: int | None = None
+    head_dim: int | None = None
     hidden_act: Literal["silu"] = "silu"
     max_position_embeddings: int = 4096
     original_max_position_embeddings: int = 4096
@@ -42,7 +43,7 @@ class Config:
 def decoder(g: Graph, c: Config, w: Weights) -> None:
     """Tokens to logits, f32 [batch, kept, vocab]."""
     t = DecoderInputs.declare(g)
-    head_dim = head_size(c.hidden_size, c.num_attention_heads)
+    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
     kv_heads = c.num_key_value_heads or c.num_attention_heads
     cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
     rope = c.rope.table(g, head_dim, c.max_position_embeddings)

@@ -1,0 +1,61 @@
+"""Granite 3 (Granite Team, 2024, https://github.com/ibm-granite/granite-3.0-language-models): Llama's layers with
+constant factors on embeddings, attention scores, residuals and logits (Yang et al., 2022, https://arxiv.org/abs/2203.03466).
+
+Reference implementation: transformers, `GraniteForCausalLM`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tools.builder import ops
+from tools.builder.decoders import attention, each_layer, embed, gated_mlp, head_size, logits
+from tools.builder.graph import Graph
+from tools.builder.layers import DecoderInputs
+from tools.builder.rope import Rope
+from tools.builder.weights import Weights
+
+
+@dataclass(frozen=True)
+class Config:
+    """The fields of config.json that the architecture depends on."""
+
+    hidden_size: int = 4096
+    num_hidden_layers: int = 32
+    num_attention_heads: int = 32
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    hidden_act: Literal["silu"] = "silu"
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    tie_word_embeddings: bool | None = None
+    embedding_multiplier: float = 1.0
+    attention_multiplier: float = 1.0
+    residual_multiplier: float = 1.0
+    logits_scaling: float = 1.0
+    rope: Rope = field(default_factory=Rope)
+
+
+def decoder(g: Graph, c: Config, w: Weights) -> None:
+    """Tokens to logits, f32 [batch, kept, vocab]."""
+    t = DecoderInputs.declare(g)
+    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
+    kv_heads = c.num_key_value_heads or c.num_attention_heads
+    cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
+    rope = c.rope.table(g, head_dim, c.max_position_embeddings)
+
+    x, head = embed(t, w, c.tie_word_embeddings)
+    x = x * c.embedding_multiplier
+    for i, layer in each_layer(g, w, c.num_hidden_layers):
+        h = ops.rms_norm(x, layer["input_layernorm.weight"], eps=c.rms_norm_eps)
+        h = attention(
+            t, cache[i], h, layer["self_attn"], c.num_attention_heads, rope,
+            bias=c.attention_bias, scale=c.attention_multiplier,
+        )  # fmt: skip
+        x = x + h * c.residual_multiplier
+        h = ops.rms_norm(x, layer["post_attention_layernorm.weight"], eps=c.rms_norm_eps)
+        x = x + gated_mlp(h, layer["mlp"], bias=c.mlp_bias) * c.residual_multiplier
+    g.output("logits", logits(x, t, w["model.norm.weight"], head, c.rms_norm_eps) / c.logits_scaling)
