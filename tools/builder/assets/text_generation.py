@@ -12,6 +12,7 @@ from tokenizers import Tokenizer
 from tools.builder.assets.reading import AssetError, field, read_object
 from tools.builder.assets.tokenizer import token_id
 
+_MOST_TOKEN_ID = 2**31 - 1
 _CONTEXT_FIELDS = ("max_position_embeddings", "n_positions")
 _NO_EFFECT = frozenset({  # on what a request without options generates here
     "_from_model_config", "bos_token_id", "cache_implementation", "decoder_start_token_id", "eos_token_id",
@@ -31,6 +32,9 @@ _RANGES: Mapping[str, tuple[type, float, float]] = {  # type, least, most
     "temperature": (float, 0, math.inf), "top_k": (int, 0, math.inf), "top_p": (float, 0, 1), "min_p": (float, 0, 1),
     "repetition_penalty": (float, 0, math.inf),
 }  # fmt: skip
+
+
+_ABOVE_ZERO = frozenset({"temperature", "repetition_penalty"})
 
 
 def text_generation(folder: Path, tokenizer: Tokenizer) -> dict[str, Any]:
@@ -74,8 +78,10 @@ def _ids(path: Path, values: Mapping[str, Any], key: str, tokenizer: Tokenizer) 
     value = values.get(key)
     ids = [] if value is None else value if isinstance(value, list) else [value]
     for id in ids:
-        if not isinstance(id, int) or isinstance(id, bool) or id < 0:
+        if not isinstance(id, int) or isinstance(id, bool):
             raise AssetError(f"{path}: field {key!r} is {value!r}, not a token id or a list of them")
+        if not 0 <= id <= _MOST_TOKEN_ID:
+            raise AssetError(f"{path}: field {key!r} has the token id {id}, outside 0 to {_MOST_TOKEN_ID}")
     return list(ids)
 
 
@@ -86,8 +92,24 @@ def _context(path: Path, config: Mapping[str, Any]) -> int:
     raise AssetError(f"{path} states no context length: {' or '.join(_CONTEXT_FIELDS)} must be positive")
 
 
+def _as_the_reference_reads_it(generation: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Without the zeros that transformers never looks at, or that have a plain meaning there.
+
+    A temperature of 0 beside greedy decoding is without effect (with sampling it is refused); a top_p of 0 keeps the
+    most probable token alone.
+    """
+    read = dict(generation)
+    if read.get("temperature") == 0 and not read.get("do_sample"):
+        del read["temperature"]
+    if read.get("top_p") == 0 and not isinstance(read["top_p"], bool):
+        del read["top_p"]
+        read["top_k"] = 1
+    return read
+
+
 def _defaults(path: Path, generation: Mapping[str, Any]) -> dict[str, Any]:
     defaults: dict[str, Any] = {}
+    generation = _as_the_reference_reads_it(generation)
     for key, value in generation.items():
         if key in _NO_EFFECT or (key in _NEUTRAL and value in _NEUTRAL[key]) or value is None:
             continue
@@ -98,6 +120,8 @@ def _defaults(path: Path, generation: Mapping[str, Any]) -> dict[str, Any]:
             number = field(path, generation, key, kind, kind())
             if not least <= number <= most or not math.isfinite(number):
                 raise AssetError(f"{path}: field {key!r} is {number}, outside {least} to {most}")
+            if number == 0 and key in _ABOVE_ZERO:
+                raise AssetError(f"{path}: field {key!r} is 0, but must be above 0")
             defaults[key] = number
         elif key in _NEUTRAL:
             raise AssetError(

@@ -54,6 +54,11 @@ def test_defaults_hold_only_what_the_file_states(tmp_path: Path) -> None:
     assert isinstance(defaults["temperature"], float)
 
 
+def test_zeros_mean_what_they_mean_to_the_reference(tmp_path: Path) -> None:
+    assert _asset(tmp_path, generation={"temperature": 0.0, "do_sample": False})["defaults"] == {"greedy": True}
+    assert _asset(tmp_path, generation={"top_p": 0.0, "top_k": 50})["defaults"] == {"top_k": 1}
+
+
 def test_generation_config_goes_before_config_and_tokenizer(tmp_path: Path) -> None:
     asset = _asset(
         tmp_path, {"n_positions": 9, "bos_token_id": 0, "pad_token_id": 2}, {"bos_token_id": 3}, {"bos_token": "a"}
@@ -76,9 +81,13 @@ def test_nothing_stated_gives_null_and_empty(tmp_path: Path) -> None:
         ({}, None, "states no context length"),
         ({"n_positions": "9"}, None, "'n_positions' is '9', not of type int"),
         ({"n_positions": 9, "eos_token_id": "x"}, None, "'eos_token_id' is 'x'"),
-        ({"n_positions": 9, "eos_token_id": -1}, None, "'eos_token_id' is -1"),
+        ({"n_positions": 9, "eos_token_id": -1}, None, "'eos_token_id' has the token id -1, outside 0 to 2147483647"),
+        ({"n_positions": 9, "eos_token_id": [1, 2**40]}, None, "'eos_token_id' has the token id 1099511627776"),
+        ({"n_positions": 9, "eos_token_id": [[1]]}, None, "'eos_token_id' is .*, not a token id"),
         (None, {"num_beams": 4}, "'num_beams' is 4, which is not supported"),
         (None, {"temperature": -1}, "'temperature' is -1.0, outside 0 to inf"),
+        (None, {"temperature": 0, "do_sample": True}, "'temperature' is 0, but must be above 0"),
+        (None, {"repetition_penalty": 0}, "'repetition_penalty' is 0, but must be above 0"),
         (None, {"top_p": 1.5}, "'top_p' is 1.5, outside 0 to 1"),
         (None, {"top_k": 0.5}, "'top_k' is 0.5, not of type int"),
         (None, {"novel_option": 1}, "'novel_option' is not known"),
