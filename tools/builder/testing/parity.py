@@ -8,19 +8,18 @@ the body of every family's `:parity_test`.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import tokenizers
-import transformers
 
 from tools.builder.checkpoint import Checkpoint
 from tools.builder.graph import Graph
 from tools.builder.resolve import Family, FamilyError, resolve
 from tools.builder.testing import cases
+from tools.builder.testing.arguments import CHECKPOINT, paths
 from tools.builder.testing.subjects import Oracle, Subject, subjects
 from tools.builder.weights import arrays
 
@@ -71,14 +70,7 @@ def _check_greedy(where: str, subject: Subject, oracle: Oracle, folder: Path) ->
 
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 all cases held, 1 some did not."""
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        "parity", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--family", type=Path, required=True, help="the family's family.json")
-    parser.add_argument("--checkpoint", type=Path, required=True, help="a folder with config.json and safetensors")
-    args = parser.parse_args(argv)
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    args = paths(argv, "parity", __doc__, family="the family's family.json", checkpoint=CHECKPOINT)
     return 0 if check(Family.open(args.family), args.checkpoint) else 1
 
 

@@ -9,7 +9,6 @@ its greedy text. Prints each case; fails above 1e-4, or where ids or text differ
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -21,9 +20,9 @@ import mconnect
 import numpy as np
 import tokenizers
 import torch
-import transformers
 
 from tools.builder.testing import cases
+from tools.builder.testing.arguments import CHECKPOINT, paths
 from tools.builder.testing.subjects import Array, Oracle
 
 TOLERANCE = 1e-4
@@ -141,14 +140,7 @@ def check(folder: Path, bundle: Path, store: Path) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     """Exit codes: 0 all cases held, 1 some did not."""
-    assert __doc__
-    parser = argparse.ArgumentParser(
-        "runtime", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--checkpoint", type=Path, required=True, help="a folder with config.json and safetensors")
-    parser.add_argument("--bundle", type=Path, required=True, help="the bundle built from it")
-    args = parser.parse_args(argv)
-    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
+    args = paths(argv, "runtime", __doc__, checkpoint=CHECKPOINT, bundle="the bundle built from it")
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as store:
         return 0 if check(args.checkpoint, args.bundle, Path(store)) else 1
