@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tools.builder import ops
-from tools.builder.decoders import attention, each_layer, embed, gated_mlp, head_size, logits
+from tools.builder.decoders import attention, begin, each_layer, embed, gated_mlp, logits
 from tools.builder.graph import Graph
-from tools.builder.layers import DecoderInputs
 from tools.builder.rope import Rope
 from tools.builder.weights import Weights
 
@@ -41,12 +40,7 @@ class Config:
 
 def decoder(g: Graph, c: Config, w: Weights) -> None:
     """Tokens to logits, f32 [batch, kept, vocab]."""
-    t = DecoderInputs.declare(g)
-    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
-    kv_heads = c.num_key_value_heads or c.num_attention_heads
-    cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
-    rope = c.rope.table(g, head_dim, c.max_position_embeddings)
-
+    t, cache, rope = begin(g, c)
     x, head = embed(t, w, c.tie_word_embeddings)
     x = x * c.embedding_multiplier
     for i, layer in each_layer(g, w, c.num_hidden_layers):

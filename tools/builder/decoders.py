@@ -13,12 +13,13 @@ g.output("logits", logits(x, t, w["model.norm.weight"], head, c.rms_norm_eps))
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Protocol
 
 from tools.builder import ops
 from tools.builder.config import ConfigError
-from tools.builder.graph import CacheLayer, Graph, Operand, Value
+from tools.builder.graph import Cache, CacheLayer, Graph, Operand, Value
 from tools.builder.layers import Activation, DecoderInputs, activation, linear, merge_heads, split_heads
-from tools.builder.rope import RopeTable
+from tools.builder.rope import Rope, RopeTable
 from tools.builder.weights import Weights
 
 
@@ -32,6 +33,34 @@ def head_size(hidden_size: int, heads: int, head_dim: int | None = None) -> int:
             f"and head_dim is not stated"
         )
     return hidden_size // heads
+
+
+class Heads(Protocol):
+    """What a family's `Config` says of heads and positions, with the names that config.json has for it."""
+
+    @property
+    def hidden_size(self) -> int: ...
+    @property
+    def num_hidden_layers(self) -> int: ...
+    @property
+    def num_attention_heads(self) -> int: ...
+    @property
+    def num_key_value_heads(self) -> int | None: ...
+    @property
+    def head_dim(self) -> int | None: ...
+    @property
+    def max_position_embeddings(self) -> int: ...
+    @property
+    def rope(self) -> Rope: ...
+
+
+def begin(g: Graph, c: Heads) -> tuple[DecoderInputs, Cache, RopeTable]:
+    """A decoder's inputs, its cache and its rotary table, for a model whose layers are alike in heads and rotation."""
+    t = DecoderInputs.declare(g)
+    head_dim = head_size(c.hidden_size, c.num_attention_heads, c.head_dim)
+    kv_heads = c.num_key_value_heads or c.num_attention_heads
+    cache = g.kv_cache(layers=c.num_hidden_layers, heads=kv_heads, head_dim=head_dim)
+    return t, cache, c.rope.table(g, head_dim, c.max_position_embeddings)
 
 
 def embed(t: DecoderInputs, w: Weights, tied: bool | None) -> tuple[Value, Weights]:

@@ -1,10 +1,11 @@
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from tools.builder.checkpoint import Checkpoint
 from tools.builder.config import ConfigError
-from tools.builder.decoders import attention, each_layer, embed, experts, gated_mlp, head_size, logits
+from tools.builder.decoders import attention, begin, each_layer, embed, experts, gated_mlp, head_size, logits
 from tools.builder.graph import Graph, Value
 from tools.builder.layers import DecoderInputs
 from tools.builder.rope import Rope
@@ -18,6 +19,27 @@ def test_AHeadIsAsStatedElseAShareOfTheHiddenSize() -> None:
     for heads in (5, 0):
         with pytest.raises(ConfigError, match=f"hidden_size 64 does not divide into num_attention_heads {heads}"):
             head_size(64, heads)
+
+
+@dataclass(frozen=True)
+class Shape:
+    hidden_size: int = 12
+    num_hidden_layers: int = 2
+    num_attention_heads: int = 3
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    max_position_embeddings: int = 5
+    rope: Rope = field(default_factory=Rope)
+
+
+def test_ADecoderBeginsWithInputsCacheAndTable() -> None:
+    g = Graph("g")
+    _, cache, rope = begin(g, Shape())
+    assert (cache.layers, cache.heads, cache.head_dim) == (2, 3, 4)
+    assert [value.shape for value in rope] == [(5, 2), (5, 2)]
+    assert [port.name for port in g.inputs][0] == "input_ids"
+    _, cache, _ = begin(Graph("g"), Shape(num_key_value_heads=1, head_dim=6))
+    assert (cache.heads, cache.head_dim) == (1, 6)
 
 
 def frame(folder: Path) -> tuple[Graph, DecoderInputs, Weights]:

@@ -121,3 +121,12 @@ def test_ACacheHasItsLayersAndNoMore() -> None:
             cache[layer]
     with pytest.raises(GraphError, match="must be positive"):
         Graph("g").kv_cache(layers=0, heads=1, head_dim=1)
+
+
+def test_ConstantsOfTwoModulesShareAStoreWithoutColliding() -> None:
+    tables = [np.full(3, value, np.float32) for value in (1.0, 2.0, 1.0)]
+    graphs = [Graph(name) for name in ("encoder", "decoder", "other")]
+    for graph, table in zip(graphs, tables, strict=True):
+        graph.constant("rope.cos", table)
+    first, second, third = (set(graph.constants) for graph in graphs)
+    assert first == third and not first & second
