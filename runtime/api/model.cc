@@ -115,6 +115,12 @@ struct Model::Impl : ModelParts {
 
   std::string asset(std::string_view name) const override { return bundle->Asset(name); }
 
+  bool has_asset(std::string_view name) const override { return bundle->manifest().assets.contains(std::string(name)); }
+
+  AssetReader asset_reader(std::string name) const override {
+    return [held = bundle, name = std::move(name)] { return held->Asset(name); };
+  }
+
   std::shared_ptr<const Tokenizer> tokenizer() const override {
     if (loaded_tokenizer == nullptr) throw Error(ErrorCode::kNotFound, Name() + " has no asset 'tokenizer'");
     return loaded_tokenizer;

@@ -27,7 +27,7 @@ void DecoderBatch::Start(const std::vector<std::vector<TokenId>>& prompts) {
   std::iota(beam_.begin(), beam_.end(), 0);
 }
 
-bool DecoderBatch::Prefill(std::int64_t chunk) {
+bool DecoderBatch::Prefill(std::int64_t chunk, Logits which) {
   const std::int64_t columns = std::min(chunk, length_ - done_);
   ids_.clear();
   for (std::size_t r = 0; r < prompts_.size(); ++r) {
@@ -35,25 +35,27 @@ bool DecoderBatch::Prefill(std::int64_t chunk) {
       ids_.push_back(c < padding_[r] ? pad_ : prompts_[r][static_cast<std::size_t>(c - padding_[r])]);
     }
   }
-  Run(columns);
+  Run(columns, which);
   return done_ < length_;
 }
 
 void DecoderBatch::Step(std::span<const TokenId> tokens) {
   ids_.assign(tokens.begin(), tokens.end());
-  Run(1);
+  Run(1, Logits::kLast);
 }
 
-void DecoderBatch::Keep(const std::vector<std::size_t>& rows) {
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    padding_[i] = padding_[rows[i]];
-    beam_[i] = beam_[rows[i]];
+void DecoderBatch::Select(const std::vector<std::size_t>& rows) {
+  std::vector<std::int64_t> padding;
+  std::vector<std::int32_t> beam;
+  for (const std::size_t row : rows) {
+    padding.push_back(padding_[row]);
+    beam.push_back(beam_[row]);
   }
-  padding_.resize(rows.size());
-  beam_.resize(rows.size());
+  padding_ = std::move(padding);
+  beam_ = std::move(beam);
 }
 
-void DecoderBatch::Run(std::int64_t columns) {
+void DecoderBatch::Run(std::int64_t columns, Logits which) {
   const auto rows = static_cast<std::int64_t>(beam_.size());
   const std::int64_t total = done_ + columns;
   mask_.clear();
@@ -62,7 +64,8 @@ void DecoderBatch::Run(std::int64_t columns) {
     for (std::int64_t c = 0; c < total; ++c) mask_.push_back(c >= padding);
     for (std::int64_t c = done_; c < total; ++c) positions_.push_back(std::max<std::int64_t>(c - padding, 0));
   }
-  std::int64_t keep = 1;
+  std::int64_t keep = which == Logits::kAll ? 0 : 1;  // 0 stands for all
+  const std::int64_t kept = which == Logits::kAll ? columns : 1;
   NamedTensors outputs = session_.run_borrowed({
       {"input_ids", View(DType::kI64, {rows, columns}, ids_)},
       {"attention_mask", View(DType::kI64, {rows, total}, mask_)},
@@ -71,17 +74,17 @@ void DecoderBatch::Run(std::int64_t columns) {
       {"logits_to_keep", Tensor::Borrow(DType::kI64, {1}, &keep)},
   });
   logits_ = std::move(outputs.at("logits"));
-  if (logits_.shape() != Shape{rows, 1, vocabulary_}) {
+  if (logits_.shape() != Shape{rows, kept, vocabulary_}) {
     throw Error(ErrorCode::kInternal, "the decoder gave logits " + ShapeString(logits_.shape()) + " where " +
-                                          ShapeString(Shape{rows, 1, vocabulary_}) + " were asked for");
+                                          ShapeString(Shape{rows, kept, vocabulary_}) + " were asked for");
   }
   done_ = total;
   std::iota(beam_.begin(), beam_.end(), 0);  // the cache now has the rows of this run
 }
 
-std::span<const float> DecoderBatch::logits(std::size_t row) const {
+std::span<const float> DecoderBatch::logits(std::size_t row, std::size_t column) const {
   const auto width = static_cast<std::size_t>(vocabulary_);
-  return logits_.values<float>().subspan(row * width, width);
+  return logits_.values<float>().subspan((row * columns() + column) * width, width);
 }
 
 }  // namespace mconnect

@@ -61,13 +61,38 @@ TEST_F(DecoderBatchTest, KeepsTheRowsAskedForAndTheirCaches) {
   batch.Start({{5}, {6, 7}, {8, 9, 10}});
   batch.Prefill(100);
   const TokenId second = Best(1), third = Best(2);
-  batch.Keep({1, 2});
+  batch.Select({1, 2});
   batch.Step(std::vector<TokenId>{second, third});
   EXPECT_EQ(Best(0), ToyContinuation({6, 7}, 2)[1]);
   EXPECT_EQ(Best(1), ToyContinuation({8, 9, 10}, 2)[1]);
-  batch.Keep({1});
+  batch.Select({1});
   batch.Step(std::vector<TokenId>{Best(1)});
   EXPECT_EQ(Best(0), ToyContinuation({8, 9, 10}, 3)[2]);
+}
+
+TEST_F(DecoderBatchTest, OneRowBecomesSeveralAndRowsChangePlaces) {
+  batch.Start({{5}, {6, 7}});
+  batch.Prefill(100);
+  const TokenId first = Best(0), second = Best(1);
+  batch.Select({1, 0, 1});
+  batch.Step(std::vector<TokenId>{second, first, second});
+  EXPECT_EQ(Best(0), ToyContinuation({6, 7}, 2)[1]);
+  EXPECT_EQ(Best(1), ToyContinuation({5}, 2)[1]);
+  EXPECT_EQ(Best(2), ToyContinuation({6, 7}, 2)[1]);
+}
+
+TEST_F(DecoderBatchTest, GivesTheLogitsOfEveryColumn) {
+  batch.Start({{5, 6, 7}});
+  EXPECT_TRUE(batch.Prefill(2, DecoderBatch::Logits::kAll));
+  ASSERT_EQ(batch.columns(), 2u);
+  const auto best = [&](std::size_t column) {
+    const auto logits = batch.logits(0, column);
+    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+  };
+  EXPECT_EQ(best(0), ToyContinuation({5}, 1)[0]);
+  EXPECT_EQ(best(1), ToyContinuation({5, 6}, 1)[0]);
+  EXPECT_FALSE(batch.Prefill(2, DecoderBatch::Logits::kAll));
+  EXPECT_EQ(best(0), ToyContinuation({5, 6, 7}, 1)[0]);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mconnect/text_generation.h"
+#include "runtime/text/logit_rules.h"
 #include "runtime/text/sampler.h"
 
 namespace mconnect {
@@ -27,9 +28,15 @@ struct GenerationSettings {
 // Throws Error(kCorrupt) that names the key.
 GenerationSettings ParseGenerationSettings(std::string_view json);
 
-// How the `row`-th prompt of a request is sampled: the request's values, else the bundle's, else greedy. Throws
-// Error(kInvalidArgument) naming the option, its limit and its value.
-SamplingOptions ResolveSampling(const GenerationSettings& settings, const GenerateOptions& options, std::size_t row);
+// How a request is sampled: the request's values, else the bundle's, else greedy. Throws Error(kInvalidArgument) naming
+// the option, its limit and its value.
+SamplingOptions ResolveSampling(const GenerationSettings& settings, const GenerateOptions& options);
+
+// What a request changes about the logits. Throws as above. `vocabulary`: the number of logits.
+LogitRules ResolveRules(const GenerationSettings& settings, const GenerateOptions& options, std::int64_t vocabulary);
+
+// Checks what has nothing to do with the bundle: n, num_beams, top_logprobs, timeout_seconds, and what excludes what.
+void ValidateOptions(const GenerateOptions& options);
 
 }  // namespace mconnect
 

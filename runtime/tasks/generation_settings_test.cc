@@ -46,10 +46,10 @@ TEST(GenerationSettings, RefusesUnknownAndMissingKeysByName) {
   EXPECT_NE(MessageOf(Asset(R"({"top_k": -1})")).find("top_k"), std::string::npos);
 }
 
-TEST(ResolveSampling, IsGreedyByDefault) { EXPECT_TRUE(ResolveSampling(Parse("{}"), {}, 0).greedy); }
+TEST(ResolveSampling, IsGreedyByDefault) { EXPECT_TRUE(ResolveSampling(Parse("{}"), {}).greedy); }
 
 TEST(ResolveSampling, TakesTheBundlesDefaults) {
-  const SamplingOptions s = ResolveSampling(Parse(R"({"temperature": 0.5, "top_k": 4, "greedy": false})"), {}, 0);
+  const SamplingOptions s = ResolveSampling(Parse(R"({"temperature": 0.5, "top_k": 4, "greedy": false})"), {});
   EXPECT_FALSE(s.greedy);
   EXPECT_EQ(s.temperature, 0.5);
   EXPECT_EQ(s.top_k, 4);
@@ -58,26 +58,58 @@ TEST(ResolveSampling, TakesTheBundlesDefaults) {
 
 TEST(ResolveSampling, TheRequestGoesBeforeTheBundle) {
   const GenerationSettings settings = Parse(R"({"temperature": 0.5, "top_k": 4, "greedy": false})");
-  const SamplingOptions s = ResolveSampling(settings, {.temperature = 2.0f, .top_k = 0}, 0);
+  const SamplingOptions s = ResolveSampling(settings, {.temperature = 2.0f, .top_k = 0});
   EXPECT_EQ(s.temperature, 2.0);
   EXPECT_EQ(s.top_k, 0);
-  EXPECT_TRUE(ResolveSampling(settings, {.greedy = true, .temperature = 2.0f}, 0).greedy);
+  EXPECT_TRUE(ResolveSampling(settings, {.greedy = true, .temperature = 2.0f}).greedy);
 }
 
 TEST(ResolveSampling, ASamplingOptionAsksForSampling) {
-  EXPECT_FALSE(ResolveSampling(Parse("{}"), {.top_p = 0.9f}, 0).greedy);
-  EXPECT_TRUE(ResolveSampling(Parse("{}"), {.repetition_penalty = 1.1f}, 0).greedy);
+  EXPECT_FALSE(ResolveSampling(Parse("{}"), {.top_p = 0.9f}).greedy);
+  EXPECT_TRUE(ResolveSampling(Parse("{}"), {.repetition_penalty = 1.1f}).greedy);
 }
-
-TEST(ResolveSampling, RowsHaveSeedsOfTheirOwn) { EXPECT_EQ(ResolveSampling(Parse("{}"), {.seed = 5}, 3).seed, 8u); }
 
 TEST(ResolveSampling, RefusesValuesOutsideTheirLimits) {
   const GenerationSettings s = Parse("{}");
-  EXPECT_THROW(ResolveSampling(s, {.temperature = 0.0f}, 0), Error);
-  EXPECT_THROW(ResolveSampling(s, {.top_k = -1}, 0), Error);
-  EXPECT_THROW(ResolveSampling(s, {.top_p = 1.5f}, 0), Error);
-  EXPECT_THROW(ResolveSampling(s, {.min_p = -0.1f}, 0), Error);
-  EXPECT_THROW(ResolveSampling(s, {.repetition_penalty = 0.0f}, 0), Error);
+  EXPECT_THROW(ResolveSampling(s, {.temperature = 0.0f}), Error);
+  EXPECT_THROW(ResolveSampling(s, {.top_k = -1}), Error);
+  EXPECT_THROW(ResolveSampling(s, {.top_p = 1.5f}), Error);
+  EXPECT_THROW(ResolveSampling(s, {.min_p = -0.1f}), Error);
+}
+
+TEST(ResolveSampling, BeamSearchDoesNotSample) {
+  const GenerationSettings sampled = Parse(R"({"greedy": false, "temperature": 0.5})");
+  EXPECT_NO_THROW(ResolveSampling(sampled, {.num_beams = 2}));  // what the bundle says is a default
+  EXPECT_THROW(ResolveSampling(sampled, {.temperature = 1.0f, .num_beams = 2}), Error);
+  EXPECT_THROW(ResolveSampling(sampled, {.greedy = false, .num_beams = 2}), Error);
+}
+
+TEST(ResolveRules, TheRequestGoesBeforeTheBundle) {
+  const GenerationSettings s = Parse(R"({"repetition_penalty": 1.5})");
+  EXPECT_EQ(ResolveRules(s, {}, 10).repetition_penalty, 1.5f);
+  EXPECT_EQ(ResolveRules(s, {.repetition_penalty = 1.25f}, 10).repetition_penalty, 1.25f);
+  EXPECT_EQ(ResolveRules(s, {.min_new_tokens = 3}, 10).end_tokens, (std::vector<TokenId>{2, 7}));
+  EXPECT_THROW(ResolveRules(s, {.repetition_penalty = 0.0f}, 10), Error);
+}
+
+std::string OptionError(const GenerateOptions& options) {
+  try {
+    ValidateOptions(options);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), ErrorCode::kInvalidArgument);
+    return e.message();
+  }
+  return "";
+}
+
+TEST(ValidateOptions, NamesTheOptionItsLimitAndItsValue) {
+  EXPECT_EQ(OptionError({}), "");
+  EXPECT_EQ(OptionError({.n = 0}), "n is 0, the limits are 1 and 128");
+  EXPECT_EQ(OptionError({.num_beams = 129}), "num_beams is 129, the limits are 1 and 128");
+  EXPECT_EQ(OptionError({.n = 3, .num_beams = 2}), "n of beam search is 3, the limits are 1 and 2");
+  EXPECT_EQ(OptionError({.top_logprobs = 21}), "top_logprobs is 21, the limits are 0 and 20");
+  EXPECT_EQ(OptionError({.stop = {"a"}, .num_beams = 2}), "stop is given, and beam search has no stop strings");
+  EXPECT_EQ(OptionError({.timeout_seconds = 0.0}), "timeout_seconds is 0.000000, but must be a number above 0");
 }
 
 }  // namespace

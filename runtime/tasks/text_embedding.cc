@@ -37,6 +37,10 @@ void CheckRange(const char* option, std::int64_t value, std::int64_t min, std::i
                                                std::to_string(min) + " and " + std::to_string(max));
 }
 
+void ThrowIfCancelled(const std::stop_token& cancel) {
+  if (cancel.stop_requested()) throw Error(ErrorCode::kCancelled, "embedding was cancelled");
+}
+
 // The encoder's width, from the shape that the manifest gives its output.
 std::int64_t HiddenSize(const ModuleInfo& info) {
   for (const TensorInfo& output : info.outputs) {
@@ -68,13 +72,14 @@ struct TextEmbedding::Impl {
   }
 
   std::vector<Encoding> Encode(const std::vector<std::string>& texts, std::size_t max_tokens,
-                               Embeddings& result) const {
+                               const std::stop_token& cancel, Embeddings& result) const {
     std::vector<Encoding> encodings;
     encodings.reserve(texts.size());
     EncodeOptions options;
     options.padding = Padding{};
     options.offsets = false;
     for (const std::string& text : texts) {
+      ThrowIfCancelled(cancel);
       options.max_tokens = 0;
       Encoding encoding = tokenizer->Encode(text, options);
       const bool too_long = encoding.size() > max_tokens;
@@ -136,7 +141,8 @@ Embeddings TextEmbedding::embed(const std::vector<std::string>& texts, const Emb
 
   Embeddings result;
   result.vectors = Tensor(DType::kF32, {static_cast<std::int64_t>(texts.size()), impl_->dimension});
-  const std::vector<Encoding> encodings = impl_->Encode(texts, static_cast<std::size_t>(max_tokens), result);
+  const std::vector<Encoding> encodings =
+      impl_->Encode(texts, static_cast<std::size_t>(max_tokens), options.cancel, result);
 
   // Texts of like length run together, so that little is computed for padding. The longest come first: what memory the
   // call needs, it needs at once. A text without any token keeps its zeros.
@@ -151,7 +157,7 @@ Embeddings TextEmbedding::embed(const std::vector<std::string>& texts, const Emb
   const bool normalize = options.normalize.value_or(impl_->settings.normalize);
   const auto batch = static_cast<std::size_t>(options.batch_size);
   for (std::size_t begin = 0; begin < order.size(); begin += batch) {
-    if (options.cancel.stop_requested()) throw Error(ErrorCode::kCancelled, "embedding was cancelled");
+    ThrowIfCancelled(options.cancel);
     const std::span<const std::size_t> rows = std::span(order).subspan(begin, std::min(batch, order.size() - begin));
     impl_->RunBatch(session, encodings, rows, normalize, result.vectors.values<float>());
   }

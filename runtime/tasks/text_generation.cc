@@ -2,27 +2,27 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
+#include <cmath>
 #include <optional>
 #include <utility>
 
 #include "mconnect/error.h"
 #include "mconnect/module.h"
+#include "runtime/tasks/chat_encoding.h"
 #include "runtime/tasks/decoder_batch.h"
+#include "runtime/tasks/generation_run.h"
 #include "runtime/tasks/generation_settings.h"
 #include "runtime/tasks/model_parts.h"
-#include "runtime/text/sampler.h"
+#include "runtime/tasks/output_formats.h"
 #include "runtime/text/stop_strings.h"
-#include "runtime/text/stream_decoder.h"
 
 namespace mconnect {
 namespace {
 
 constexpr std::int64_t kDefaultNewTokens = 256;
 
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count(); }
+// Logits that one step of score() may hold: 64 MiB of them.
+constexpr std::int64_t kScoredLogits = std::int64_t{16} << 20;
 
 // The decoder's vocabulary, from the shape that the manifest gives its output.
 std::int64_t VocabularySize(const ModuleInfo& info) {
@@ -37,75 +37,6 @@ std::int64_t VocabularySize(const ModuleInfo& info) {
       "module '" + info.name + "' has no output 'logits' of f32 [batch,kept,<number>], which text-generation needs");
 }
 
-// One prompt and what became of it.
-class Row {
- public:
-  Row(std::size_t index, std::vector<TokenId> prompt, const Tokenizer& tokenizer, const SamplingOptions& sampling,
-      const std::vector<std::string>& stop, const TextCallback& callback)
-      : index_(index),
-        context_(std::move(prompt)),
-        sampler_(sampling),
-        decoder_(tokenizer),
-        stops_(stop),
-        callback_(callback) {
-    result_.prompt_tokens = static_cast<std::int64_t>(context_.size());
-  }
-
-  const std::vector<TokenId>& context() const { return context_; }
-  bool finished() const { return finished_; }
-
-  // Chooses the next token.
-  TokenId Next(std::span<const float> logits, const std::vector<TokenId>& eos, std::int64_t max_new_tokens) {
-    const TokenId token = sampler_.Sample(logits, context_);
-    context_.push_back(token);
-    result_.ids.push_back(token);
-    if (std::find(eos.begin(), eos.end(), token) != eos.end()) {
-      Finish(FinishReason::kEos);
-      return token;
-    }
-    Emit(decoder_.Put(token));
-    if (stops_.stopped()) {
-      Finish(FinishReason::kStop);
-    } else if (static_cast<std::int64_t>(result_.ids.size()) == max_new_tokens) {
-      Finish(FinishReason::kLength);
-    }
-    return token;
-  }
-
-  // Gives out the text that was held back.
-  void Finish(FinishReason reason) {
-    finished_ = true;
-    Emit(decoder_.Finish());
-    Show(stops_.Finish());
-    result_.finish_reason = stops_.stopped() ? FinishReason::kStop : reason;
-    result_.completion_tokens = static_cast<std::int64_t>(result_.ids.size());
-  }
-
-  Generation Take(double prefill, double decode) {
-    result_.prefill_seconds = prefill;
-    result_.decode_seconds = decode;
-    return std::move(result_);
-  }
-
- private:
-  void Emit(const std::string& text) { Show(stops_.Put(text)); }
-
-  void Show(const std::string& text) {
-    if (text.empty()) return;
-    result_.text += text;
-    if (callback_) callback_(TextChunk{index_, text});
-  }
-
-  std::size_t index_;
-  std::vector<TokenId> context_;  // prompt and continuation
-  Sampler sampler_;
-  StreamDecoder decoder_;
-  StopStrings stops_;
-  const TextCallback& callback_;
-  bool finished_ = false;
-  Generation result_;
-};
-
 }  // namespace
 
 std::string_view FinishReasonName(FinishReason reason) noexcept {
@@ -118,6 +49,8 @@ std::string_view FinishReasonName(FinishReason reason) noexcept {
       return "length";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kTimeout:
+      return "timeout";
   }
   return "unknown";
 }
@@ -127,12 +60,23 @@ struct TextGeneration::Impl {
   std::shared_ptr<const Tokenizer> tokenizer;
   LoadedModule decoder;
   std::int64_t vocabulary;
+  OutputFormats formats;
+  std::optional<ChatTemplate> chat_template;
 
   explicit Impl(const ModelParts& parts)
       : settings(ParseGenerationSettings(parts.asset(kName))),
         tokenizer(parts.tokenizer()),
         decoder(parts.module("decoder")),
-        vocabulary(VocabularySize(decoder.info())) {}
+        vocabulary(VocabularySize(decoder.info())),
+        formats(tokenizer, parts.asset_reader("tokenizer"), vocabulary) {
+    if (parts.has_asset("chat_template")) chat_template = ChatTemplate::FromJson(parts.asset("chat_template"));
+  }
+
+  std::vector<TokenId> EndTokens() const {
+    std::vector<TokenId> ends = settings.eos_token_ids;
+    std::erase_if(ends, [this](TokenId id) { return id >= vocabulary; });
+    return ends;
+  }
 
   // `name` names the prompt in messages.
   std::vector<TokenId> Encode(const Prompt& prompt, const std::string& name) const {
@@ -162,10 +106,14 @@ struct TextGeneration::Impl {
 
   std::int64_t NewTokens(const GenerateOptions& options, std::int64_t prompt_tokens, const std::string& name) const {
     const std::int64_t room = settings.max_tokens - prompt_tokens;
-    if (!options.max_new_tokens && room >= 1) return std::min(kDefaultNewTokens, room);
-    const std::int64_t asked = options.max_new_tokens.value_or(1);
+    const std::int64_t asked = options.max_new_tokens.value_or(
+        std::clamp<std::int64_t>(room, 1, std::max<std::int64_t>(kDefaultNewTokens, options.min_new_tokens)));
     if (asked < 1) {
       throw Error(ErrorCode::kInvalidArgument, "max_new_tokens is " + std::to_string(asked) + ", the least is 1");
+    }
+    if (asked < options.min_new_tokens) {
+      throw Error(ErrorCode::kInvalidArgument, "min_new_tokens is " + std::to_string(options.min_new_tokens) +
+                                                   ", the limit is max_new_tokens, " + std::to_string(asked));
     }
     if (asked > room) {
       throw Error(ErrorCode::kInvalidArgument,
@@ -184,65 +132,81 @@ std::int64_t TextGeneration::max_tokens() const noexcept { return impl_->setting
 
 Generation TextGeneration::generate(const Prompt& prompt, const GenerateOptions& options,
                                     const TextCallback& callback) const {
+  if (options.n != 1) {
+    throw Error(ErrorCode::kInvalidArgument, "n is " + std::to_string(options.n) + ", and generate() returns one",
+                "call generate_batch()");
+  }
   return std::move(generate_batch({prompt}, options, callback).front());
 }
 
 std::vector<Generation> TextGeneration::generate_batch(const std::vector<Prompt>& prompts,
                                                        const GenerateOptions& options,
                                                        const TextCallback& callback) const {
-  std::vector<Row> rows;
-  std::vector<std::int64_t> new_tokens;
-  std::vector<std::vector<TokenId>> encoded;
-  rows.reserve(prompts.size());
+  GenerationRequest request;
+  ValidateOptions(options);
+  request.options = options;
+  request.callback = callback;
+  request.sampling = ResolveSampling(impl_->settings, options);
+  request.rules = ResolveRules(impl_->settings, options, impl_->vocabulary);
+  for (const std::string& stop : options.stop) StopStrings({stop});  // refuses an empty one
+  if (!options.ignore_eos) request.eos = impl_->EndTokens();
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     const std::string name = prompts.size() == 1 ? "the prompt" : "prompt " + std::to_string(i);
-    encoded.push_back(impl_->Encode(prompts[i], name));
-    new_tokens.push_back(impl_->NewTokens(options, static_cast<std::int64_t>(encoded[i].size()), name));
-    rows.emplace_back(i, encoded[i], *impl_->tokenizer, ResolveSampling(impl_->settings, options, i), options.stop,
-                      callback);
+    request.prompts.push_back(impl_->Encode(prompts[i], name));
+    request.max_new_tokens.push_back(
+        impl_->NewTokens(options, static_cast<std::int64_t>(request.prompts[i].size()), name));
   }
+  request.constraint = impl_->formats.Get(options.format);
   if (prompts.empty()) return {};
-
-  const std::vector<TokenId> eos = options.ignore_eos ? std::vector<TokenId>() : impl_->settings.eos_token_ids;
-  const auto cancelled = [&] { return options.cancel.stop_requested(); };
-  std::vector<Row*> active;  // in the order of the batch's rows
-  for (Row& row : rows) active.push_back(&row);
-
   DecoderBatch batch(impl_->decoder.session(), impl_->vocabulary, impl_->settings.pad_token_id);
-  const Clock::time_point start = Clock::now();
-  batch.Start(encoded);
-  bool more = true;
-  while (more && !cancelled()) more = batch.Prefill(kPrefillChunk);
+  return options.num_beams > 1 ? RunBeamSearch(request, *impl_->tokenizer, std::move(batch))
+                               : RunSampling(request, *impl_->tokenizer, std::move(batch));
+}
 
-  double prefill_seconds = 0;
-  Clock::time_point decode_start = start;
-  std::vector<TokenId> tokens;
-  std::vector<std::size_t> kept;
-  for (bool first = true; !active.empty() && !more && !cancelled(); first = false) {
-    if (!first) batch.Step(tokens);
-    tokens.clear();
-    kept.clear();
-    for (std::size_t r = 0; r < active.size(); ++r) {
-      const std::size_t index = static_cast<std::size_t>(active[r] - rows.data());
-      const TokenId token = active[r]->Next(batch.logits(r), eos, new_tokens[index]);
-      if (active[r]->finished()) continue;
-      tokens.push_back(token);
-      kept.push_back(r);
-    }
-    if (first) {
-      prefill_seconds = Seconds(start);
-      decode_start = Clock::now();
-    }
-    if (kept.size() == active.size()) continue;
-    batch.Keep(kept);
-    std::erase_if(active, [](const Row* row) { return row->finished(); });
+bool TextGeneration::has_chat_template() const noexcept { return impl_->chat_template.has_value(); }
+
+std::vector<std::int32_t> TextGeneration::encode_chat(const std::vector<Message>& messages,
+                                                      const ChatOptions& chat) const {
+  return EncodeChat(impl_->chat_template, *impl_->tokenizer, MessagesJson(messages), chat);
+}
+
+std::vector<std::int32_t> TextGeneration::encode_chat(std::string_view messages_json, const ChatOptions& chat) const {
+  return EncodeChat(impl_->chat_template, *impl_->tokenizer, ParseChatJson(messages_json, "messages"), chat);
+}
+
+Generation TextGeneration::chat(const std::vector<Message>& messages, const GenerateOptions& options,
+                                const ChatOptions& chat, const TextCallback& callback) const {
+  return generate(encode_chat(messages, chat), options, callback);
+}
+
+Score TextGeneration::score(const Prompt& text, const ScoreOptions& options) const {
+  Score result;
+  result.ids = impl_->Encode(text, "the text");
+  const auto size = static_cast<std::int64_t>(result.ids.size());
+  if (size > impl_->settings.max_tokens) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "the text has " + std::to_string(size) + " tokens; the model's context is " +
+                    std::to_string(impl_->settings.max_tokens),
+                "score it in parts");
   }
-  for (Row* row : active) row->Finish(FinishReason::kCancelled);
+  const std::int64_t chunk = std::clamp<std::int64_t>(kScoredLogits / impl_->vocabulary, 1, kPrefillChunk);
+  DecoderBatch batch(impl_->decoder.session(), impl_->vocabulary, impl_->settings.pad_token_id);
+  batch.Start({result.ids});
+  std::size_t next = 1;  // the first token that is not scored yet
+  for (bool more = true; more;) {
+    if (options.cancel.stop_requested()) throw Error(ErrorCode::kCancelled, "scoring was cancelled");
+    more = batch.Prefill(chunk, DecoderBatch::Logits::kAll);
+    for (std::size_t c = 0; c < batch.columns() && next < result.ids.size(); ++c, ++next) {
+      const double logprob = LogProbability(batch.logits(0, c), result.ids[next]);
+      result.logprobs.push_back(static_cast<float>(logprob));
+      result.log_likelihood += logprob;
+    }
+  }
+  return result;
+}
 
-  const double decode_seconds = prefill_seconds > 0 ? Seconds(decode_start) : 0;
-  std::vector<Generation> results;
-  for (Row& row : rows) results.push_back(row.Take(prefill_seconds, decode_seconds));
-  return results;
+double Score::perplexity() const {
+  return logprobs.empty() ? 1 : std::exp(-log_likelihood / static_cast<double>(logprobs.size()));
 }
 
 }  // namespace mconnect

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <regex>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -216,11 +220,123 @@ TEST_F(TextGenerationTest, EightThreadsGetTheirOwnResults) {
   EXPECT_EQ(wrong, std::vector<int>(8, 0));
 }
 
+TEST_F(TextGenerationTest, SamplesOfAPromptShareItsPrefill) {
+  const GenerateOptions options = {.max_new_tokens = 30, .temperature = 3.0f, .seed = 7, .n = 3, .ignore_eos = true};
+  const std::int64_t before = ToyRuns();
+  std::vector<std::string> streamed(6);
+  const std::vector<Generation> all = model.generate_batch(
+      {kPrompt, "other"}, options, [&](const TextChunk& chunk) { streamed[chunk.index] += chunk.text; });
+  EXPECT_EQ(ToyRuns() - before, 30);  // one for both prompts, and one for each token but the last
+  ASSERT_EQ(all.size(), 6u);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(streamed[i], all[i].text);
+  EXPECT_NE(all[0].ids, all[1].ids);
+  EXPECT_NE(all[1].ids, all[2].ids);
+  GenerateOptions one = options;
+  one.n = 1;
+  EXPECT_EQ(model.generate(kPrompt, one).ids, all[0].ids);
+  EXPECT_EQ(model.generate("other", one).ids, all[3].ids);
+  EXPECT_EQ(ErrorOf([&] { model.generate(kPrompt, options); }).message(), "n is 3, and generate() returns one");
+}
+
+TEST_F(TextGenerationTest, ReportsLogprobsOfTheModelItself) {
+  const Generation g = model.generate(
+      kPrompt, {.max_new_tokens = 4, .logit_bias = {{65, 1000.0f}}, .logprobs = true, .top_logprobs = 2});
+  EXPECT_EQ(g.ids, (Ids{65, 65, 65, 65}));
+  ASSERT_EQ(g.logprobs.size(), 4u);
+  EXPECT_EQ(g.logprobs[0].id, 65);
+  ASSERT_EQ(g.logprobs[0].top.size(), 2u);
+  EXPECT_EQ(g.logprobs[0].top[0].first, ToyContinuation(Encoded(kPrompt), 1)[0]);
+  EXPECT_LT(g.logprobs[0].logprob, g.logprobs[0].top[0].second);
+  EXPECT_TRUE(model.generate(kPrompt, {.max_new_tokens = 4}).logprobs.empty());
+}
+
+TEST_F(TextGenerationTest, DoesNotEndBeforeTheLeastLength) {
+  Ids prompt = {0};
+  while (ToyContinuation(prompt, 100).size() > 20) ++prompt[0];
+  EXPECT_GT(model.generate(prompt, {.max_new_tokens = 100, .min_new_tokens = 40}).ids.size(), 40u);
+  EXPECT_EQ(ErrorOf([&] { model.generate(prompt, {.max_new_tokens = 10, .min_new_tokens = 40}); }).message(),
+            "min_new_tokens is 40, the limit is max_new_tokens, 10");
+}
+
+TEST_F(TextGenerationTest, ATimeoutKeepsWhatThereIs) {
+  int pieces = 0;
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 2000, .ignore_eos = true, .timeout_seconds = 0.2},
+                                      [&](const TextChunk&) {
+                                        if (++pieces == 3) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+                                      });
+  EXPECT_EQ(g.finish_reason, FinishReason::kTimeout);
+  EXPECT_EQ(g.text, parts.tokenizer()->Decode(g.ids));
+  EXPECT_LT(g.ids.size(), 2000u);
+}
+
+TEST_F(TextGenerationTest, KeepsToAnOutputFormat) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    GenerateOptions options = {.max_new_tokens = 200, .temperature = 5.0f, .seed = seed};
+    options.format = {.kind = OutputFormat::Kind::kChoice, .choices = {"yes", "no", "not sure"}};
+    const Generation choice = model.generate(kPrompt, options);
+    EXPECT_TRUE(choice.text == "yes" || choice.text == "no" || choice.text == "not sure") << choice.text;
+    EXPECT_EQ(choice.finish_reason, FinishReason::kEos);
+    options.format = {.kind = OutputFormat::Kind::kRegex, .text = "[a-c]{4}-[0-9]{2}"};
+    const std::string text = model.generate(kPrompt, options).text;
+    EXPECT_TRUE(std::regex_match(text, std::regex("[a-c]{4}-[0-9]{2}"))) << text;
+    options.format = {.kind = OutputFormat::Kind::kJsonSchema,
+                      .text = R"({"type":"object","properties":{"name":{"type":"string","maxLength":8},
+                                  "ok":{"type":"boolean"}},"required":["name","ok"]})"};
+    const Generation json = model.generate(kPrompt, options);
+    const nlohmann::json value = nlohmann::json::parse(json.text, nullptr, false);
+    ASSERT_FALSE(value.is_discarded()) << json.text;
+    EXPECT_TRUE(value["name"].is_string() && value["ok"].is_boolean()) << json.text;
+  }
+  GenerateOptions beams = {.max_new_tokens = 20, .n = 2, .num_beams = 4};
+  beams.format = {.kind = OutputFormat::Kind::kChoice, .choices = {"yes", "no"}};
+  const std::vector<Generation> both = model.generate_batch({kPrompt}, beams);
+  ASSERT_EQ(both.size(), 2u);
+  EXPECT_TRUE((both[0].text == "yes" && both[1].text == "no") || (both[0].text == "no" && both[1].text == "yes"));
+  EXPECT_THROW(model.generate(kPrompt, {.format = {.kind = OutputFormat::Kind::kChoice}}), Error);
+}
+
+TEST_F(TextGenerationTest, BeamSearchFindsWhatGreedyDecodingMisses) {
+  const std::vector<Generation> beams =
+      model.generate_batch({kPrompt, "other"}, {.max_new_tokens = 12, .n = 2, .num_beams = 3});
+  ASSERT_EQ(beams.size(), 4u);
+  EXPECT_GE(beams[0].score, beams[1].score);
+  EXPECT_NE(beams[0].ids, beams[1].ids);
+  const std::vector<Generation> alone = model.generate_batch({"other"}, {.max_new_tokens = 12, .n = 2, .num_beams = 3});
+  EXPECT_EQ(alone[0].ids, beams[2].ids);
+  EXPECT_EQ(alone[1].ids, beams[3].ids);
+  std::stop_source stop;
+  stop.request_stop();
+  const std::vector<Generation> cancelled =
+      model.generate_batch({kPrompt}, {.n = 2, .num_beams = 3, .cancel = stop.get_token()});
+  ASSERT_EQ(cancelled.size(), 2u);
+  EXPECT_EQ(cancelled[0].finish_reason, FinishReason::kCancelled);
+}
+
+TEST_F(TextGenerationTest, ScoresATextInPartsOfAnySize) {
+  Ids text;
+  for (int i = 0; i < 700; ++i) text.push_back(i * 31 % 250);
+  const Score score = model.score(text);
+  ASSERT_EQ(score.logprobs.size(), 699u);
+  double sum = 0;
+  for (const float logprob : score.logprobs) sum += logprob;
+  EXPECT_NEAR(score.log_likelihood, sum, 1e-2);
+  EXPECT_NEAR(score.perplexity(), std::exp(-sum / 699), 1e-2 * score.perplexity());
+  // What the model itself would say is the most probable of all.
+  Ids likely = {5};
+  for (const std::int32_t id : ToyContinuation({5}, 20)) likely.push_back(id);
+  EXPECT_LT(model.score(likely).perplexity(), score.perplexity());
+  EXPECT_EQ(model.score(Ids{5}).perplexity(), 1);
+  const TextGeneration small(ToyParts::Decoder(/*max_tokens=*/10));
+  EXPECT_EQ(ErrorOf([&] { small.score("Hello world"); }).message(),
+            "the text has 11 tokens; the model's context is 10");
+}
+
 TEST(FinishReasonName, NamesEach) {
   EXPECT_EQ(FinishReasonName(FinishReason::kEos), "eos");
   EXPECT_EQ(FinishReasonName(FinishReason::kStop), "stop");
   EXPECT_EQ(FinishReasonName(FinishReason::kLength), "length");
   EXPECT_EQ(FinishReasonName(FinishReason::kCancelled), "cancelled");
+  EXPECT_EQ(FinishReasonName(FinishReason::kTimeout), "timeout");
 }
 
 }  // namespace

@@ -10,48 +10,51 @@
 
 namespace mconnect {
 
-// Semantics and order are those of transformers' generate(): repetition penalty, temperature, top-k, top-p, min-p,
-// softmax.
+// Semantics and order are those of transformers' generate(): temperature, top-k, top-p, min-p, softmax.
 struct SamplingOptions {
-  bool greedy = false;       // the most probable token after the repetition penalty; the rest is then ignored
+  bool greedy = false;       // the most probable token; the rest is then ignored
   double temperature = 1.0;  // > 0
   std::int64_t top_k = 0;    // >= 0; keep the k most probable; 0: all
   double top_p = 1.0;        // (0, 1]; keep the smallest set of most probable tokens with at least this probability
   double min_p = 0.0;        // [0, 1]; keep tokens at least this fraction as probable as the most probable one
-  double repetition_penalty = 1.0;  // > 0; logits of tokens in the context: divided where positive, else multiplied
   std::uint64_t seed = 0;
 };
 
 // Throws Error(kInvalidArgument) naming the option, its limit and its value.
 void ValidateSampling(const SamplingOptions& options);
 
-// Draws the tokens of one sequence. The same options, logits and contexts give the same tokens on every machine: the
-// generator is PCG32 (O'Neill 2014) and no library distribution takes part. Equal logits are ordered by id, lowest
-// first. Arithmetic is in double; a build's `exp` may differ in the last place, which matters only at an exact border.
+// Draws the tokens of one sequence.
+//
+// The same options, sample number and logits give the same tokens on every machine, with every compiler and at every
+// level of optimization: draw i is a function of (seed, sample, i) alone (Philox), probabilities are integers relative
+// to that of the most probable token (FixedExp), and what is added up is integers. Floating point takes part only where
+// IEEE 754 leaves no choice: one subtraction and one division for each logit, one product for each of top_p and min_p.
+// Equal logits are ordered by id, lowest first. A token less than 2^-40 times as probable as the most probable one is
+// never drawn.
 class Sampler {
  public:
-  explicit Sampler(const SamplingOptions& options);
+  // `sample` numbers the sequences that one request draws with one seed.
+  explicit Sampler(const SamplingOptions& options, std::uint32_t sample = 0);
 
-  // `logits`: [vocabulary]. `context`: prompt and what was generated, for the repetition penalty.
-  // -inf logits are never drawn. Throws Error(kInvalidArgument) for NaN, +inf, or no finite logit, naming the token id.
-  TokenId Sample(std::span<const float> logits, std::span<const TokenId> context);
+  // `logits`: [vocabulary]. -inf is never drawn.
+  // Throws Error(kInvalidArgument) for NaN, +inf, or no finite logit, naming the token id.
+  TokenId Sample(std::span<const float> logits);
 
  private:
   struct Candidate {
-    double score;  // logit after penalty and temperature
+    float logit;
     TokenId id;
-    double weight = 0;  // probability relative to the most probable token's
+    std::uint64_t weight = 0;  // probability relative to the most probable token's, kFixedExpBits fraction bits
   };
 
-  void Penalize(std::span<const float> logits, std::span<const TokenId> context);
-  TokenId Best() const;
-  TokenId Draw();
-  double Uniform();  // [0, 1), 53 bits
+  TokenId Draw(std::span<const float> logits, float best);
+  void KeepTopK();
+  void KeepTopP();
 
   SamplingOptions options_;
-  std::uint64_t state_;
-  std::vector<float> scores_;          // scratch, kept between calls
-  std::vector<Candidate> candidates_;  // scratch
+  std::uint32_t sample_;
+  std::uint64_t draws_ = 0;
+  std::vector<Candidate> candidates_;  // scratch, kept between calls
 };
 
 }  // namespace mconnect

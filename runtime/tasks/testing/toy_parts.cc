@@ -76,6 +76,12 @@ std::string TokenizerJson(bool wrap) {
       .dump();
 }
 
+// What the builder makes of
+//   {% for m in messages %}<s>{{ m.role }}: {{ m.content }}</s>{% endfor %}{% if add_generation_prompt %}<s>assistant:
+//   {% endif %}{{ tools | length if tools else '' }}{{ mood or '' }}
+constexpr const char* kChatTemplate =
+    R"json({"format":1,"templates":{"default":{"body":[{"body":[{"do":"output","items":[{"op":"const","value":"<s>"},{"name":"role","op":"attribute","value":{"name":"m","op":"name","slot":4}},{"op":"const","value":": "},{"name":"content","op":"attribute","value":{"name":"m","op":"name","slot":4}},{"op":"const","value":"</s>"}],"line":1}],"do":"for","else":[],"else_loads":[],"items":{"name":"messages","op":"name","slot":0},"line":1,"loads":[{"parameter":true,"slot":4}],"target":{"slot":4}},{"branches":[{"body":[{"do":"output","items":[{"op":"const","value":"<s>assistant: "}],"line":1}],"test":{"name":"add_generation_prompt","op":"name","slot":1}}],"do":"if","else":[],"line":1},{"do":"output","items":[{"else":{"op":"const","value":""},"op":"if","test":{"name":"tools","op":"name","slot":2},"then":{"name":"length","op":"filter","value":{"name":"tools","op":"name","slot":2}}},{"left":{"name":"mood","op":"name","slot":3},"op":"or","right":{"op":"const","value":""}}],"line":1}],"loads":[{"context":"messages","slot":0},{"context":"add_generation_prompt","slot":1},{"context":"tools","slot":2},{"context":"mood","slot":3}],"slots":5}},"tokens":{}})json";
+
 LoadedModule Open(const std::string& artifact, ModuleInfo info) {
   const char* folder = std::getenv("TEST_TMPDIR");
   const std::string path =
@@ -98,7 +104,8 @@ ToyParts ToyParts::Encoder(const std::string& pooling, bool normalize) {
   parts.modules_.emplace("encoder", Open("encoder 4", std::move(info)));
   parts.assets_["text-embedding"] =
       nlohmann::json{{"max_tokens", 16}, {"normalize", normalize}, {"pooling", pooling}}.dump();
-  parts.tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::FromJson(TokenizerJson(/*wrap=*/true)));
+  parts.assets_["tokenizer"] = TokenizerJson(/*wrap=*/true);
+  parts.tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::FromJson(parts.assets_["tokenizer"]));
   return parts;
 }
 
@@ -116,7 +123,14 @@ ToyParts ToyParts::Decoder(std::int64_t max_tokens, const std::string& bos) {
   parts.modules_.emplace("decoder", Open("decoder " + std::to_string(kVocabulary), std::move(info)));
   parts.assets_["text-generation"] = R"({"bos_token_id": )" + bos + R"(, "eos_token_ids": [257], "max_tokens": )" +
                                      std::to_string(max_tokens) + R"(, "pad_token_id": 0, "defaults": {}})";
-  parts.tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::FromJson(TokenizerJson(/*wrap=*/false)));
+  parts.assets_["tokenizer"] = TokenizerJson(/*wrap=*/false);
+  parts.tokenizer_ = std::make_shared<const Tokenizer>(Tokenizer::FromJson(parts.assets_["tokenizer"]));
+  return parts;
+}
+
+ToyParts ToyParts::Chat() {
+  ToyParts parts = Decoder();
+  parts.assets_["chat_template"] = kChatTemplate;
   return parts;
 }
 

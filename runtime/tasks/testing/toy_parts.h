@@ -24,8 +24,16 @@ class ToyParts : public ModelParts {
   // With the module "decoder" and the asset "text-generation": a context of `max_tokens`, end of text 257.
   static ToyParts Decoder(std::int64_t max_tokens = 2048, const std::string& bos = "null");
 
+  // Decoder() with the asset "chat_template": "<s>role: content</s>" for each message, "<s>assistant: " for the answer,
+  // then the number of tools and the variable `mood`.
+  static ToyParts Chat();
+
   LoadedModule module(std::string_view name) const override { return modules_.at(std::string(name)); }
   std::string asset(std::string_view name) const override { return assets_.at(std::string(name)); }
+  bool has_asset(std::string_view name) const override { return assets_.contains(std::string(name)); }
+  AssetReader asset_reader(std::string name) const override {
+    return [text = asset(name)] { return text; };
+  }
   std::shared_ptr<const Tokenizer> tokenizer() const override { return tokenizer_; }
 
  private:
