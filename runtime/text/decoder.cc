@@ -164,13 +164,42 @@ class BpeStage : public DecoderStage {
   std::optional<std::string> last_;
 };
 
-std::string WordPieceToken(std::string token, std::size_t index, const std::string& prefix, bool cleanup) {
-  if (index > 0) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
-  if (!cleanup) return token;
+// Without the spaces that tokenization put around English punctuation and contractions.
+void CleanUp(std::string* text) {
   static constexpr std::pair<std::string_view, std::string_view> kCleanups[] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (const auto& [from, to] : kCleanups) ReplaceAll(from, to, &token);
+  for (const auto& [from, to] : kCleanups) ReplaceAll(from, to, text);
+}
+
+// Connectionist temporal classification (Graves et al. 2006): of equal neighbours one stays, and padding goes.
+class CtcStage : public DecoderStage {
+ public:
+  CtcStage(std::string pad, std::string delimiter, bool cleanup)
+      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleanup_(cleanup) {}
+
+  void Put(std::string token, const Sink& next) override {
+    if (last_ == token) return;
+    last_ = token;
+    ReplaceAll(pad_, "", &token);
+    if (cleanup_) {
+      CleanUp(&token);
+      ReplaceAll(delimiter_, " ", &token);
+    }
+    if (!token.empty()) next(std::move(token));
+  }
+  void Finish(const Sink&) override { last_.reset(); }
+
+ private:
+  std::string pad_;
+  std::string delimiter_;
+  bool cleanup_;
+  std::optional<std::string> last_;
+};
+
+std::string WordPieceToken(std::string token, std::size_t index, const std::string& prefix, bool cleanup) {
+  if (index > 0) token = token.starts_with(prefix) ? token.substr(prefix.size()) : " " + token;
+  if (cleanup) CleanUp(&token);
   return token;
 }
 
@@ -240,6 +269,11 @@ void Decoder::Add(const JsonView& json) {
         {Tokenwise([replacement = json["replacement"].String(), prepended](std::string token, std::size_t index) {
            return MetaspaceToken(token, index, replacement, prepended);
          }),
+         false});
+  } else if (type == "CTC") {
+    parts_.push_back(
+        {Whole([pad = json["pad_token"].String(), delimiter = json["word_delimiter_token"].String(),
+                cleanup = json["cleanup"].Bool()] { return std::make_unique<CtcStage>(pad, delimiter, cleanup); }),
          false});
   } else if (type == "BPEDecoder") {
     parts_.push_back({Whole([suffix = json["suffix"].String()] { return std::make_unique<BpeStage>(suffix); }), false});

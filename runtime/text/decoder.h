@@ -32,8 +32,8 @@ class Decoder {
   // No decoder: tokens are joined by spaces.
   Decoder();
 
-  // Throws Error(kUnsupported) naming a type that is not BPEDecoder, ByteFallback, ByteLevel, Fuse, Metaspace, Replace,
-  // Sequence, Strip or WordPiece.
+  // Throws Error(kUnsupported) naming a type that is not BPEDecoder, ByteFallback, ByteLevel, CTC, Fuse, Metaspace,
+  // Replace, Sequence, Strip or WordPiece.
   static Decoder FromJson(const JsonView& json);
 
  private:

@@ -66,9 +66,19 @@ TEST(DecoderTest, OtherKinds) {
             "axc");
 }
 
+TEST(DecoderTest, CtcKeepsOneOfEqualNeighboursAndDropsPadding) {
+  constexpr std::string_view kCtc =
+      R"({"type": "CTC", "pad_token": "<pad>", "word_delimiter_token": "|", "cleanup": true})";
+  EXPECT_EQ(Decode(kCtc, {"<pad>", "h", "h", "e", "l", "<pad>", "l", "o", "|", "|", "y"}), "hello y");
+  EXPECT_EQ(Stream(kCtc, {"a", "a", "<pad>", "a"}), (Strings{"a", "", "", "a", ""}));
+  EXPECT_EQ(
+      Decode(R"({"type": "CTC", "pad_token": "_", "word_delimiter_token": "|", "cleanup": false})", {"a", "_", "|"}),
+      "a|");
+}
+
 TEST(DecoderTest, NamesAnUnknownType) {
-  EXPECT_EQ(ErrorOf([] { Decode(R"({"type": "CTC"})", {}); }),
-            "unsupported: decoder: the decoder 'CTC' is not supported");
+  EXPECT_EQ(ErrorOf([] { Decode(R"({"type": "Morse"})", {}); }),
+            "unsupported: decoder: the decoder 'Morse' is not supported");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "mconnect/error.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/normalization_form.h"
+#include "runtime/text/precompiled.h"
 #include "runtime/text/unicode.h"
 
 namespace mconnect {
@@ -54,6 +55,25 @@ AlignedText Lowercased(const AlignedText& text, TextScratch* scratch) {
     for (std::size_t i = 0; i < lower.size(); ++i) scratch->changes.push_back({lower[i], i > 0 ? 1 : 0});
   });
   return text.Transform(scratch->changes, 0, &scratch->arena);
+}
+
+// What SentencePiece's nmt_nfkc does before its NFKC: control characters go, and other invisible ones become spaces.
+AlignedText Nmt(const AlignedText& text, TextScratch* scratch) {
+  const AlignedText kept = Filter(
+      text,
+      [](char32_t c) {
+        return !((c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F ||
+                 c == 0x9F);
+      },
+      scratch);
+  scratch->changes.clear();
+  ForEachChar(kept.text(), [&](char32_t c) {
+    const bool space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
+                       (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF ||
+                       c == 0xFFFD;
+    scratch->changes.push_back({space ? U' ' : c, 0});
+  });
+  return kept.Transform(scratch->changes, 0, &scratch->arena);
 }
 
 class BertNormalizer : public Normalizer {
@@ -229,6 +249,8 @@ std::unique_ptr<const Normalizer> Normalizer::FromJson(const JsonView& json) {
   if (type == "NFKD") return std::make_unique<FormNormalizer>(NormalizationForm::kNfkd);
   if (type == "Lowercase") return std::make_unique<FunctionNormalizer>(Lowercased);
   if (type == "ByteLevel") return std::make_unique<FunctionNormalizer>(ByteLevelText);
+  if (type == "Nmt") return std::make_unique<FunctionNormalizer>(Nmt);
+  if (type == "Precompiled") return std::make_unique<PrecompiledNormalizer>(json);
   if (type == "StripAccents") {
     return std::make_unique<FunctionNormalizer>([](const AlignedText& text, TextScratch* scratch) {
       return Filter(

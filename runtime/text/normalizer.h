@@ -25,7 +25,7 @@ class Normalizer {
   virtual AlignedText Normalize(const AlignedText& text, TextScratch* scratch) const = 0;
 
   // Throws Error(kUnsupported) naming a type that is not BertNormalizer, ByteLevel, Lowercase, NFC, NFD, NFKC, NFKD,
-  // Prepend, Replace, Sequence, Strip or StripAccents.
+  // Nmt, Precompiled, Prepend, Replace, Sequence, Strip or StripAccents.
   static std::unique_ptr<const Normalizer> FromJson(const JsonView& json);
 };
 

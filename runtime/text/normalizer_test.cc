@@ -50,9 +50,17 @@ TEST(NormalizerTest, KeepsTrackOfTheOriginal) {
   EXPECT_EQ(text.Original(1, 6), (Span{3, 6}));  // the spaces come from 中
 }
 
+TEST(NormalizerTest, NmtDropsControlsAndMakesSpaces) {
+  EXPECT_EQ(Normalized(R"({"type": "Nmt"})",
+                       "\x01"
+                       "a\tb\u200Dc\x7F"
+                       "d\uFEFF▁e\u00A0"),
+            "a b cd  e\u00A0");
+}
+
 TEST(NormalizerTest, NamesAnUnknownType) {
-  EXPECT_EQ(ErrorOf([] { Normalized(R"({"type": "Nmt"})", ""); }),
-            "unsupported: normalizer: the normalizer 'Nmt' is not supported");
+  EXPECT_EQ(ErrorOf([] { Normalized(R"({"type": "Rot13"})", ""); }),
+            "unsupported: normalizer: the normalizer 'Rot13' is not supported");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "mconnect/error.h"
 #include "runtime/text/unicode.h"
+#include "runtime/text/unicode_segmentation.h"
 
 namespace mconnect {
 namespace {
@@ -154,6 +155,46 @@ class WhitespaceSplit : public PreTokenizer {
   }
 };
 
+// At changes of script, with SentencePiece's idea of scripts.
+class ScriptSplit : public PreTokenizer {
+ public:
+  void Split(std::vector<Piece>* pieces, TextScratch*) const override {
+    SplitEach(pieces, [](const AlignedText& text, const auto& emit) {
+      int script = 0;  // of the last code point that has one
+      std::size_t begin = 0;
+      for (std::size_t at = 0; at < text.text().size();) {
+        const std::size_t here = at;
+        const int next = unicode::Script(unicode::Next(text.text(), &at));
+        if (next == 0 || next == script) continue;
+        if (script != 0) emit(text.Slice(begin, here));
+        script = next;  // what stands before the first one is lost, as in the reference
+        begin = here;
+      }
+      if (script != 0) emit(text.Slice(begin, text.text().size()));
+    });
+  }
+};
+
+class FixedLengthSplit : public PreTokenizer {
+ public:
+  explicit FixedLengthSplit(const JsonView& json) {
+    if (const auto length = json.Find("length")) length_ = static_cast<std::size_t>(length->Int(1));
+  }
+
+  void Split(std::vector<Piece>* pieces, TextScratch*) const override {
+    SplitEach(pieces, [this](const AlignedText& text, const auto& emit) {
+      for (std::size_t at = 0; at < text.text().size();) {
+        const std::size_t begin = at;
+        for (std::size_t i = 0; i < length_ && at < text.text().size(); ++i) unicode::Next(text.text(), &at);
+        emit(text.Slice(begin, at));
+      }
+    });
+  }
+
+ private:
+  std::size_t length_ = 5;
+};
+
 class ByteLevel : public PreTokenizer {
  public:
   ByteLevel(const JsonView& json, bool bytes_stay)
@@ -274,6 +315,13 @@ std::unique_ptr<const PreTokenizer> PreTokenizer::FromJson(const JsonView& json,
   if (type == "Digits") {
     return std::make_unique<CharSplit<unicode::IsNumeric>>(json["individual_digits"].Bool() ? Behavior::kIsolated
                                                                                             : Behavior::kContiguous);
+  }
+  if (type == "UnicodeScripts") return std::make_unique<ScriptSplit>();
+  if (type == "FixedLength") return std::make_unique<FixedLengthSplit>(json);
+  if (type == "CharDelimiterSplit") {
+    const std::string& delimiter = json["delimiter"].String();
+    if (unicode::CountChars(delimiter) != 1) json["delimiter"].Fail("must be one character");
+    return std::make_unique<RegexSplit>(Regex::Literal(delimiter), Behavior::kRemoved, /*invert=*/false);
   }
   if (type == "Split") {
     return std::make_unique<RegexSplit>(RegexFromJson(json["pattern"]), BehaviorFromJson(json["behavior"]),

@@ -27,8 +27,8 @@ class PreTokenizer {
   // Replaces the pieces of text by finer ones. Added tokens stay; empty pieces vanish.
   virtual void Split(std::vector<Piece>* pieces, TextScratch* scratch) const = 0;
 
-  // Throws Error(kUnsupported) naming a type that is not BertPreTokenizer, ByteLevel, Digits, Metaspace, Punctuation,
-  // Sequence, Split, Whitespace or WhitespaceSplit.
+  // Throws Error(kUnsupported) naming a type that is not BertPreTokenizer, ByteLevel, CharDelimiterSplit, Digits,
+  // FixedLength, Metaspace, Punctuation, Sequence, Split, UnicodeScripts, Whitespace or WhitespaceSplit.
   //
   // `bytes_stay`: the model reads bytes, so that ByteLevel, where it comes last, need not write them in its alphabet;
   // it is set to whether that happened.

@@ -63,9 +63,30 @@ TEST(PreTokenizerTest, ByKindsOfCharacters) {
             (Pieces{{"Hey", {0, 3}}, {",", {3, 4}}, {"you£", {5, 10}}, {"!", {10, 11}}}));
 }
 
+TEST(PreTokenizerTest, UnicodeScriptsCutsWhereTheScriptChanges) {
+  EXPECT_EQ(PreTokenized(R"({"type": "UnicodeScripts"})", "ab カナ漢ーд"),
+            (Pieces{{"ab ", {0, 3}}, {"カナ漢ー", {3, 15}}, {"д", {15, 17}}}));
+  EXPECT_EQ(PreTokenized(R"({"type": "UnicodeScripts"})", "  a"), (Pieces{{"a", {2, 3}}}));  // as in the reference
+}
+
+TEST(PreTokenizerTest, FixedLengthCountsCodePoints) {
+  EXPECT_EQ(PreTokenized(R"({"type": "FixedLength", "length": 2})", "aébcd"),
+            (Pieces{{"aé", {0, 3}}, {"bc", {3, 5}}, {"d", {5, 6}}}));
+  EXPECT_EQ(PreTokenized(R"({"type": "FixedLength"})", "abcdef"), (Pieces{{"abcde", {0, 5}}, {"f", {5, 6}}}));
+  EXPECT_NE(ErrorOf([] { PreTokenized(R"({"type": "FixedLength", "length": 0})", "a"); }).find("pre_tokenizer: length"),
+            std::string::npos);
+}
+
+TEST(PreTokenizerTest, CharDelimiterSplitRemovesTheDelimiter) {
+  EXPECT_EQ(PreTokenized(R"({"type": "CharDelimiterSplit", "delimiter": "▁"})", "a▁▁b"),
+            (Pieces{{"a", {0, 1}}, {"b", {7, 8}}}));
+  EXPECT_EQ(ErrorOf([] { PreTokenized(R"({"type": "CharDelimiterSplit", "delimiter": "ab"})", "a"); }),
+            "corrupt: pre_tokenizer: delimiter: must be one character");
+}
+
 TEST(PreTokenizerTest, NamesAnUnknownType) {
-  EXPECT_EQ(ErrorOf([] { PreTokenized(R"({"type": "UnicodeScripts"})", ""); }),
-            "unsupported: pre_tokenizer: the pre-tokenizer 'UnicodeScripts' is not supported");
+  EXPECT_EQ(ErrorOf([] { PreTokenized(R"({"type": "Sentences"})", ""); }),
+            "unsupported: pre_tokenizer: the pre-tokenizer 'Sentences' is not supported");
 }
 
 }  // namespace

@@ -251,7 +251,7 @@ EncodingPart Tokenizer::Impl::EncodeText(std::string_view text, std::int32_t typ
     for (const PieceToken& token : scratch->tokens) {
       add(token.id, piece.text, begin, begin + token.size);
       if (texts) part.tokens.push_back(*model->vocabulary().Text(token.id));
-      begin += token.size;
+      begin += token.step;
     }
   }
   encoding.type_ids.assign(encoding.size(), type_id);

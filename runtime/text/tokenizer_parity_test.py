@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import struct
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -263,6 +264,78 @@ def contiguous() -> Tokenizer:
     )
 
 
+def unigram(*, byte_fallback: bool = False) -> Tokenizer:
+    special = ["<pad>", "</s>", "<unk>", *([f"<0x{b:02X}>" for b in range(256)] if byte_fallback else [])]
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
+    trainer = trainers.UnigramTrainer(
+        vocab_size=1200, unk_token="<unk>", special_tokens=special, shrinking_factor=0.5, show_progress=False
+    )
+    tokenizer.train_from_iterator(SENTENCES[::2], trainer)
+    fields = json.loads(tokenizer.to_str())
+    fields["model"]["byte_fallback"] = byte_fallback
+    return Tokenizer.from_str(json.dumps(without_added(fields, set(special[3:]))))
+
+
+def t5() -> Tokenizer:
+    """SentencePiece's unigrams, with a normalizer of one cluster and one code point, and scripts apart."""
+    tokenizer = unigram()
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Nmt(), precompiled({"e\u0301": "E", "\u00a0": " ", "a": "aa", "\u0e33": "\u0e4d\u0e32"})]
+    )
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.UnicodeScripts(), pre_tokenizers.Metaspace(prepend_scheme="first")]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", tokenizer.token_to_id("</s>"))]
+    )
+    return tokenizer
+
+
+def unigram_bytes() -> Tokenizer:
+    tokenizer = unigram(byte_fallback=True)
+    tokenizer.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace(), decoders.Fuse()])
+    return tokenizer
+
+
+def precompiled(replacements: dict[str, str]) -> normalizers.Precompiled:
+    """SentencePiece's format: a double-array trie of the keys, and the replacements."""
+    text = b""
+    units: dict[int, int] = {}
+    children: dict[bytes, set[int]] = {}
+    values: dict[bytes, int] = {}
+    for key, replacement in replacements.items():
+        raw = key.encode()
+        values[raw] = len(text)
+        text += replacement.encode() + b"\0"
+        for i, byte in enumerate(raw):
+            children.setdefault(raw[:i], set()).add(byte)
+    bases = {prefix: 256 * (i + 1) for i, prefix in enumerate(sorted({*children, *values}))}
+    units[0] = bases[b""] << 10
+    for prefix, base in bases.items():
+        if prefix in values:
+            units[base] = 1 << 31 | values[prefix]
+        for byte in children.get(prefix, ()):
+            child = prefix + bytes([byte])
+            units[base ^ byte] = (base ^ byte ^ bases[child]) << 10 | byte | (256 if child in values else 0)
+    array = [units.get(i, 0) for i in range(256 * (len(bases) + 1))]
+    trie = struct.pack(f"<{len(array)}I", *array)
+    return normalizers.Precompiled(struct.pack("<I", len(trie)) + trie + text)
+
+
+def wordlevel() -> Tokenizer:
+    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.CharDelimiterSplit(" "), pre_tokenizers.FixedLength(length=4)]
+    )
+    trainer = trainers.WordLevelTrainer(vocab_size=900, special_tokens=["[UNK]", "<pad>", "|"], show_progress=False)
+    tokenizer.train_from_iterator(SENTENCES, trainer)
+    tokenizer.decoder = decoders.CTC(pad_token="<pad>", word_delimiter_token="|", cleanup=True)
+    return tokenizer
+
+
 def minilm() -> Tokenizer:
     """The file of the real checkpoint all-MiniLM-L6-v2."""
     return Tokenizer.from_file(next(p for p in os.environ["CHECKPOINT"].split() if p.endswith("/tokenizer.json")))
@@ -294,6 +367,9 @@ FAMILIES = [
     nfkd_digits,
     metaspace,
     contiguous,
+    t5,
+    unigram_bytes,
+    wordlevel,
     *from_environment(),
 ]
 

@@ -6,6 +6,8 @@
 #include "mconnect/error.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/model/bpe.h"
+#include "runtime/text/model/unigram.h"
+#include "runtime/text/model/wordlevel.h"
 #include "runtime/text/model/wordpiece.h"
 #include "runtime/text/unicode.h"
 
@@ -39,6 +41,8 @@ bool TokenModel::CanReadBytes(const JsonView& json) {
 std::unique_ptr<const TokenModel> TokenModel::FromJson(const JsonView& json, bool reads_bytes) {
   const std::string type = TypeOf(json);
   if (type == "BPE") return std::make_unique<BpeModel>(json, reads_bytes);
+  if (type == "Unigram") return std::make_unique<UnigramModel>(json);
+  if (type == "WordLevel") return std::make_unique<WordLevelModel>(json);
   if (type == "WordPiece") return std::make_unique<WordPieceModel>(json);
   throw Error(ErrorCode::kUnsupported, json.place() + ": the model '" + type + "' is not supported");
 }

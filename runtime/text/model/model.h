@@ -13,10 +13,16 @@
 
 namespace mconnect {
 
-// A token and how many bytes of the piece it covers. The tokens of a piece lie one after the other from its beginning.
+// A token, how many bytes of the piece it covers, and how many bytes behind its beginning the next one begins: the
+// first begins with the piece, and one token lies behind the other but for several that cover the same bytes.
 struct PieceToken {
-  TokenId id;
-  std::uint32_t size;
+  PieceToken() = default;
+  PieceToken(TokenId token, std::uint32_t bytes) : PieceToken(token, bytes, bytes) {}
+  PieceToken(TokenId token, std::uint32_t bytes, std::uint32_t next) : id(token), size(bytes), step(next) {}
+
+  TokenId id = 0;
+  std::uint32_t size = 0;
+  std::uint32_t step = 0;
 };
 
 class TokenModel {
@@ -32,7 +38,7 @@ class TokenModel {
   // Can Tokenize take bytes in place of text in the byte-level alphabet, with the same result? `json` is the model's.
   static bool CanReadBytes(const JsonView& json);
 
-  // Throws Error(kUnsupported) naming a type that is not BPE or WordPiece.
+  // Throws Error(kUnsupported) naming a type that is not BPE, Unigram, WordLevel or WordPiece.
   static std::unique_ptr<const TokenModel> FromJson(const JsonView& json, bool reads_bytes);
 };
 

@@ -106,8 +106,8 @@ TEST(WordPieceTest, AWordIsKnownInFullOrNotAtAll) {
 }
 
 TEST(ModelTest, NamesAnUnknownType) {
-  EXPECT_EQ(ErrorOf([] { Make(R"({"type": "Unigram", "vocab": {}})"); }),
-            "unsupported: model: the model 'Unigram' is not supported");
+  EXPECT_EQ(ErrorOf([] { Make(R"({"type": "Markov", "vocab": {}})"); }),
+            "unsupported: model: the model 'Markov' is not supported");
 }
 
 TEST(WordCacheTest, AnswersLikeTheModel) {
@@ -123,6 +123,14 @@ TEST(WordCacheTest, AnswersLikeTheModel) {
       ASSERT_EQ(got, Tokenize(*model, piece));
     }
   }
+}
+
+TEST(WordLevelTest, KnowsWholePiecesOnly) {
+  const auto model = Make(R"({"type": "WordLevel", "vocab": {"[UNK]": 0, "ab": 1}, "unk_token": "[UNK]"})");
+  EXPECT_EQ(Tokenize(*model, "ab"), (Tokens{{1, 2}}));
+  EXPECT_EQ(Tokenize(*model, "abé"), (Tokens{{0, 4}}));
+  EXPECT_EQ(ErrorOf([] { Tokenize(*Make(R"({"type": "WordLevel", "vocab": {}, "unk_token": "?"})"), "a"); }),
+            "corrupt: a word is not in the vocabulary, and neither is its unk_token '?'");
 }
 
 }  // namespace

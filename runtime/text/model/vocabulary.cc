@@ -18,6 +18,19 @@ Vocabulary::Vocabulary(const JsonView& json) {
     if (static_cast<std::size_t>(id) >= texts_.size()) texts_.resize(static_cast<std::size_t>(id) + 1);
     texts_[static_cast<std::size_t>(id)] = &entry->first;
   }
+  size_ = ids_.size();
+}
+
+Vocabulary::Vocabulary(const JsonView& json, const std::vector<std::string>& tokens) : size_(tokens.size()) {
+  if (tokens.size() > static_cast<std::size_t>(kMaxId)) {
+    json.Fail("has " + std::to_string(tokens.size()) + " tokens; the limit is " + std::to_string(kMaxId));
+  }
+  ids_.reserve(tokens.size());
+  texts_.reserve(tokens.size());
+  for (const std::string& token : tokens) {
+    const auto entry = ids_.insert_or_assign(token, static_cast<TokenId>(texts_.size())).first;
+    texts_.push_back(&entry->first);
+  }
 }
 
 }  // namespace mconnect

@@ -31,6 +31,9 @@ class Vocabulary {
   // The object "vocab": {"token": id, ...}. Throws Error(kCorrupt).
   explicit Vocabulary(const JsonView& json);
 
+  // Tokens whose places are their ids. Of equal ones, the last one's id is found. `json` is where they come from.
+  Vocabulary(const JsonView& json, const std::vector<std::string>& tokens);
+
   std::optional<TokenId> Id(std::string_view token) const {
     const auto found = ids_.find(token);
     return found == ids_.end() ? std::nullopt : std::optional(found->second);
@@ -42,10 +45,11 @@ class Vocabulary {
   }
 
   const TokenMap& ids() const noexcept { return ids_; }
-  std::size_t size() const noexcept { return ids_.size(); }
+  std::size_t size() const noexcept { return size_; }
 
  private:
   TokenMap ids_;
+  std::size_t size_;
   std::vector<const std::string*> texts_;  // by id; into ids_, whose nodes stay where they are
 };
 

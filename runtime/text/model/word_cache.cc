@@ -37,8 +37,10 @@ void WordCache::Tokenize(const TokenModel& model, std::string_view piece, std::v
   model.Tokenize(piece, tokens);
   const std::size_t count = tokens->size() - first;
   if (count == 0 || count > kMaxTokens) return;
+  slot.token_count = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const PieceToken& token = (*tokens)[first + i];
+    if (token.step != token.size) return;  // rare: not worth a place in the slot
     slot.ids[i] = token.id;
     slot.sizes[i] = static_cast<std::uint8_t>(token.size);
   }
