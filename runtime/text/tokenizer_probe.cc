@@ -2,7 +2,8 @@
 //
 //   tokenizer_probe tokenizer.json < questions > answers
 //
-// {"encode": "text", "pair": "text" (optional), "special": bool, "max_tokens": n (optional)}: the encoding
+// {"encode": "text", "pair": "text" (optional), "special": bool, "max_tokens": n (optional), "plain": bool (optional:
+// special tokens in the text are text)}: the encoding
 // {"decode": [ids], "skip": bool}: {"text": ..., "stream": [pieces of a StreamDecoder]}
 // An error of the library is answered by {"error": "code name"}; a tokenizer.json that it refuses ends the program
 // likewise.
@@ -41,6 +42,7 @@ json Answer(const mconnect::Tokenizer& tokenizer, const json& question) {
   options.add_special_tokens = question["special"].get<bool>();
   if (question.contains("max_tokens")) options.max_tokens = question["max_tokens"].get<std::size_t>();
   const auto text = question["encode"].get<std::string>();
+  if (question.value("plain", false)) options.plain_text = {{0, static_cast<std::uint32_t>(text.size())}};
   const mconnect::Encoding encoding = question.contains("pair")
                                           ? tokenizer.Encode(text, question["pair"].get<std::string>(), options)
                                           : tokenizer.Encode(text, options);
