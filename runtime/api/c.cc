@@ -1,12 +1,14 @@
 #include "mconnect/c.h"
 
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -158,6 +160,23 @@ mconnect::NamedTensors Inputs(const mc_tensor* inputs, size_t count) {
   return tensors;
 }
 
+mconnect::OutputFormat Format(const mc_generate_options& o) {
+  using Kind = mconnect::OutputFormat::Kind;
+  if ((o.json_schema != nullptr) + (o.regex != nullptr) + (o.choice_count > 0) > 1) {
+    throw Error(ErrorCode::kInvalidArgument, "json_schema, regex and choices exclude each other");
+  }
+  if (o.json_schema != nullptr) return {Kind::kJsonSchema, o.json_schema, {}};
+  if (o.regex != nullptr) return {Kind::kRegex, o.regex, {}};
+  if (o.choice_count == 0) return {};
+  NotNull(o.choices, "choices");
+  mconnect::OutputFormat format = {Kind::kChoice, "", {}};
+  for (size_t i = 0; i < o.choice_count; ++i) {
+    NotNull(o.choices[i], "a choice");
+    format.choices.emplace_back(o.choices[i]);
+  }
+  return format;
+}
+
 mc_error* Generate(const mc_model* model, const mconnect::Prompt& prompt, const mc_generate_options* given,
                    mc_text_callback callback, void* user, mc_generation** generation) {
   return Guarded([&] {
@@ -179,6 +198,17 @@ mc_error* Generate(const mc_model* model, const mconnect::Prompt& prompt, const 
     if (!(o.min_p < 0)) options.min_p = o.min_p;
     if (!(o.repetition_penalty < 0)) options.repetition_penalty = o.repetition_penalty;
     options.seed = o.seed;
+    options.min_new_tokens = o.min_new_tokens;
+    options.presence_penalty = o.presence_penalty;
+    options.frequency_penalty = o.frequency_penalty;
+    if (o.bias_count > 0) NotNull(o.bias_ids, "bias_ids");
+    if (o.bias_count > 0) NotNull(o.bias_values, "bias_values");
+    for (size_t i = 0; i < o.bias_count; ++i) options.logit_bias[o.bias_ids[i]] = o.bias_values[i];
+    if (o.num_beams != 0) options.num_beams = o.num_beams;
+    options.length_penalty = o.length_penalty;
+    options.logprobs = o.logprobs != 0;
+    options.format = Format(o);
+    if (o.timeout_seconds != 0) options.timeout_seconds = o.timeout_seconds;
     std::stop_source stop;
     options.cancel = stop.get_token();
     mconnect::TextCallback forward;
@@ -273,10 +303,46 @@ mc_error* mc_generate_ids(const mc_model* model, const int32_t* ids, size_t coun
   return outer != nullptr ? outer : error;
 }
 
+mc_error* mc_chat(const mc_model* model, const char* messages, const mc_chat_options* given,
+                  const mc_generate_options* options, mc_text_callback callback, void* user,
+                  mc_generation** generation) {
+  mc_error* error = nullptr;
+  mc_error* outer = Guarded([&] {
+    NotNull(model, "model");
+    NotNull(messages, "messages");
+    const mc_chat_options o = Read<mc_chat_options>(given, MC_CHAT_OPTIONS_INIT, "mc_chat_options");
+    mconnect::ChatOptions chat;
+    chat.tools = Text(o.tools);
+    chat.variables = Text(o.variables);
+    chat.template_name = Text(o.template_name);
+    chat.continue_final_message = o.continue_final_message != 0;
+    chat.allow_special_tokens_in_content = o.allow_special_tokens_in_content != 0;
+    const auto ids = model->Get(model->generation).encode_chat(std::string_view(messages), chat);
+    error = Generate(model, ids, options, callback, user, generation);
+  });
+  return outer != nullptr ? outer : error;
+}
+
+mc_error* mc_score(const mc_model* model, const char* text, double* log_likelihood, size_t* count) {
+  return Guarded([&] {
+    NotNull(model, "model");
+    NotNull(text, "text");
+    NotNull(log_likelihood, "log_likelihood");
+    NotNull(count, "count");
+    const mconnect::Score score = model->Get(model->generation).score(text);
+    *log_likelihood = score.log_likelihood;
+    *count = score.logprobs.size();
+  });
+}
+
 const char* mc_generation_text(const mc_generation* g) { return g != nullptr ? g->generation.text.c_str() : ""; }
 size_t mc_generation_text_size(const mc_generation* g) { return g != nullptr ? g->generation.text.size() : 0; }
 const int32_t* mc_generation_ids(const mc_generation* g) { return g != nullptr ? g->generation.ids.data() : nullptr; }
 size_t mc_generation_id_count(const mc_generation* g) { return g != nullptr ? g->generation.ids.size() : 0; }
+float mc_generation_logprob(const mc_generation* g, size_t index) {
+  return g != nullptr && index < g->generation.logprobs.size() ? g->generation.logprobs[index].logprob
+                                                               : std::numeric_limits<float>::quiet_NaN();
+}
 size_t mc_generation_prompt_tokens(const mc_generation* g) {
   return g != nullptr ? static_cast<size_t>(g->generation.prompt_tokens) : 0;
 }

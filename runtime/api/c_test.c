@@ -114,6 +114,35 @@ static void test_generation(const mc_model* model) {
   if (mc_generation_finish_reason(g) == MC_FINISH_CANCELLED) EXPECT(pieces == 2);
   mc_generation_free(g);
 
+  const char* const choices[] = {"yes", "no"};
+  options.max_new_tokens = 20;
+  options.choices = choices;
+  options.choice_count = 2;
+  options.logprobs = 1;
+  EXPECT(mc_generate(model, "a cat", &options, NULL, NULL, &g) == NULL);
+  EXPECT(strcmp(mc_generation_text(g), "yes") == 0 || strcmp(mc_generation_text(g), "no") == 0);
+  EXPECT(mc_generation_logprob(g, 0) < 0 && isnan(mc_generation_logprob(g, 1000)));
+  mc_generation_free(g);
+  options.regex = "a";
+  expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "exclude each other");
+  options.regex = NULL;
+  options.choice_count = 0;
+  options.json_schema = "{\"multipleOf\":2}";
+  expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_UNSUPPORTED, "multipleOf");
+  options.json_schema = NULL;
+
+  double log_likelihood = 1;
+  size_t count = 0;
+  EXPECT(mc_score(model, "a cat sat", &log_likelihood, &count) == NULL);
+  EXPECT(log_likelihood < 0 && count > 0);
+  expect_error(mc_score(model, NULL, &log_likelihood, &count), MC_INVALID_ARGUMENT, "text is NULL");
+  options.logprobs = 0;
+  options.max_new_tokens = 4;
+  EXPECT(mc_chat(model, "[{\"role\":\"user\",\"content\":\"Hi\"}]", NULL, &options, NULL, NULL, &g) == NULL);
+  EXPECT(mc_generation_prompt_tokens(g) > 2 && mc_generation_id_count(g) > 0);
+  mc_generation_free(g);
+  expect_error(mc_chat(model, "[]", NULL, NULL, NULL, NULL, &g), MC_INVALID_ARGUMENT, "messages is an empty list");
+
   options.top_p = 2.0f;
   expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "top_p");
   options.top_p = -1.0f;

@@ -57,7 +57,8 @@ double Cosine(std::span<const float> a, std::span<const float> b) {
 // For people: how each vector begins and, for a handful of texts, how close each pair is.
 std::string Readable(const std::vector<std::string>& texts, const Embeddings& result) {
   constexpr std::int64_t kPairs = 10;
-  std::string out = std::to_string(result.count()) + " texts, " + std::to_string(result.dimension()) + " dimensions\n";
+  std::string out = std::to_string(result.count()) + (result.count() == 1 ? " text, " : " texts, ") +
+                    std::to_string(result.dimension()) + " dimensions\n";
   char cell[64];
   for (std::int64_t i = 0; i < result.count(); ++i) {
     std::snprintf(cell, sizeof cell, "%4lld  ", static_cast<long long>(i));

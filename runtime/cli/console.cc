@@ -60,6 +60,8 @@ void Print(std::string_view text) {
 
 void Note(std::string_view text) { WriteAll(STDERR_FILENO, std::string(text) + "\n"); }
 
+void PrintPrompt(std::string_view text) { WriteAll(STDERR_FILENO, text); }
+
 void PrintError(std::string_view message, std::string_view remedy) {
   std::string text = "error: " + std::string(message);
   if (!remedy.empty()) text += "\n  " + std::string(remedy);

@@ -43,6 +43,9 @@ void Print(std::string_view text);
 // Writes `text` and a newline to standard error; what cannot be written there is lost.
 void Note(std::string_view text);
 
+// Writes `text` alone to standard error: what stands before the place where a person types.
+void PrintPrompt(std::string_view text);
+
 // "error: <message>" and, when there is one, "  <remedy>" on standard error.
 void PrintError(std::string_view message, std::string_view remedy);
 

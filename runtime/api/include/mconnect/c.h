@@ -94,7 +94,8 @@ typedef enum mc_finish_reason {
   MC_FINISH_EOS = 0,
   MC_FINISH_STOP = 1,
   MC_FINISH_LENGTH = 2,
-  MC_FINISH_CANCELLED = 3
+  MC_FINISH_CANCELLED = 3,
+  MC_FINISH_TIMEOUT = 4
 } mc_finish_reason;
 
 typedef struct mc_generate_options {
@@ -109,9 +110,37 @@ typedef struct mc_generate_options {
   float min_p;
   float repetition_penalty;
   uint64_t seed;
+  int min_new_tokens;
+  float presence_penalty;
+  float frequency_penalty;
+  const int32_t* bias_ids; /* tokens whose logits get the values below added; -INFINITY forbids one */
+  const float* bias_values;
+  size_t bias_count;
+  int num_beams; /* 0 or 1: none */
+  float length_penalty;
+  int logprobs;            /* 1: report the log-probability of each token */
+  const char* json_schema; /* of this and the next two at most one; NULL: none */
+  const char* regex;
+  const char* const* choices; /* texts, one of which is written; may be NULL when choice_count is 0 */
+  size_t choice_count;
+  double timeout_seconds; /* 0: none */
 } mc_generate_options;
-#define MC_GENERATE_OPTIONS_INIT \
-  { sizeof(mc_generate_options), 0, NULL, 0, -1, -1.0f, -1, -1.0f, -1.0f, -1.0f, 0 }
+#define MC_GENERATE_OPTIONS_INIT                                                                                     \
+  {                                                                                                                  \
+    sizeof(mc_generate_options), 0, NULL, 0, -1, -1.0f, -1, -1.0f, -1.0f, -1.0f, 0, 0, 0.0f, 0.0f, NULL, NULL, 0, 0, \
+        1.0f, 0, NULL, NULL, NULL, 0, 0.0                                                                            \
+  }
+
+typedef struct mc_chat_options {
+  size_t size;
+  const char* tools;          /* a JSON array of tool descriptions; NULL: none */
+  const char* variables;      /* a JSON object of further variables of the template; NULL: none */
+  const char* template_name;  /* NULL: the model's only or default one */
+  int continue_final_message; /* 1: go on with the text of the last message */
+  int allow_special_tokens_in_content;
+} mc_chat_options;
+#define MC_CHAT_OPTIONS_INIT \
+  { sizeof(mc_chat_options), NULL, NULL, NULL, 0, 0 }
 
 /* Receives each piece of text as soon as it is final: `size` bytes, whole UTF-8 characters, also NUL-terminated; valid
  * during the call. Returns 0 to go on, anything else to stop (the result then says MC_FINISH_CANCELLED). */
@@ -124,10 +153,19 @@ MC_API mc_error* mc_generate(const mc_model* model, const char* prompt, const mc
 MC_API mc_error* mc_generate_ids(const mc_model* model, const int32_t* ids, size_t count,
                                  const mc_generate_options* options, mc_text_callback callback, void* user,
                                  mc_generation** generation);
+/* Answers a conversation, a JSON array of messages: [{"role": "user", "content": "..."}, ...]. MC_NOT_FOUND where the
+ * model has no chat template. */
+MC_API mc_error* mc_chat(const mc_model* model, const char* messages, const mc_chat_options* chat,
+                         const mc_generate_options* options, mc_text_callback callback, void* user,
+                         mc_generation** generation);
+/* The log-likelihood of a text (natural logarithm) and the tokens that it is the sum of, one less than the text has. */
+MC_API mc_error* mc_score(const mc_model* model, const char* text, double* log_likelihood, size_t* count);
 MC_API const char* mc_generation_text(const mc_generation* generation); /* NUL-terminated */
 MC_API size_t mc_generation_text_size(const mc_generation* generation); /* bytes, without that NUL */
 MC_API const int32_t* mc_generation_ids(const mc_generation* generation);
 MC_API size_t mc_generation_id_count(const mc_generation* generation); /* = completion tokens */
+/* The log-probability of the i-th token; NAN where none was asked for. */
+MC_API float mc_generation_logprob(const mc_generation* generation, size_t index);
 MC_API size_t mc_generation_prompt_tokens(const mc_generation* generation);
 MC_API mc_finish_reason mc_generation_finish_reason(const mc_generation* generation);
 MC_API void mc_generation_free(mc_generation* generation);

@@ -1,0 +1,129 @@
+#include "runtime/cli/conversation.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <vector>
+
+#include "mconnect/error.h"
+#include "runtime/cli/console.h"
+#include "runtime/cli/json_out.h"
+#include "runtime/cli/texts.h"
+
+namespace mconnect::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "/reset  forget the conversation\n"
+    "/exit   end (as Ctrl-D does)\n"
+    "/help   this text\n"
+    "A line that ends in \\ goes on in the next one. Ctrl-C ends an answer.";
+
+// While one lives, Ctrl-C ends the reading of a line and nothing else.
+class ReadGuard {
+ public:
+  ReadGuard() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {};  // without SA_RESTART: read() returns
+    ::sigaction(SIGINT, &action, &before_);
+  }
+  ~ReadGuard() { ::sigaction(SIGINT, &before_, nullptr); }
+  ReadGuard(const ReadGuard&) = delete;
+  ReadGuard& operator=(const ReadGuard&) = delete;
+
+ private:
+  struct sigaction before_ = {};
+};
+
+// A line of standard input without its newline; empty after Ctrl-C, nothing at the end of the input.
+std::optional<std::string> ReadLine() {
+  const ReadGuard guard;
+  std::string line;
+  for (char c = 0;;) {
+    const ssize_t got = ::read(STDIN_FILENO, &c, 1);
+    if (got < 0 && errno == EINTR) {
+      Note("");
+      return "";
+    }
+    if (got <= 0) return line.empty() ? std::nullopt : std::optional(line);
+    if (c == '\n') return line;
+    line += c;
+  }
+}
+
+// What the user says next.
+std::optional<std::string> ReadTurn() {
+  std::string turn;
+  for (const char* prompt = "> ";; prompt = ". ") {
+    if (IsTerminal(STDERR_FILENO)) PrintPrompt(prompt);
+    const std::optional<std::string> line = ReadLine();
+    if (!line) return turn.empty() ? std::nullopt : std::optional(turn);
+    turn += *line;
+    if (!turn.ends_with('\\')) return turn;
+    turn.back() = '\n';
+  }
+}
+
+}  // namespace
+
+std::string Speed(const Generation& result) {
+  char text[160];
+  const double prefill =
+      result.prefill_seconds > 0 ? static_cast<double>(result.prompt_tokens) / result.prefill_seconds : 0;
+  const double decode =
+      result.decode_seconds > 0 ? static_cast<double>(result.completion_tokens - 1) / result.decode_seconds : 0;
+  std::snprintf(text, sizeof text, "%lld prompt tokens (%.1f/s), %lld new tokens (%.1f/s), ended by ",
+                static_cast<long long>(result.prompt_tokens), prefill, static_cast<long long>(result.completion_tokens),
+                decode);
+  return text + std::string(FinishReasonName(result.finish_reason));
+}
+
+int Converse(const TextGeneration& task, const ConversationOptions& options) {
+  std::vector<Message> messages;
+  const auto reset = [&] {
+    messages.clear();
+    if (options.system) messages.push_back({"system", *options.system});
+  };
+  reset();
+  Note("Say something; /help explains, /exit ends.");
+  while (const std::optional<std::string> turn = ReadTurn()) {
+    if (turn->find_first_not_of(" \t\r\n") == std::string::npos) continue;
+    if (*turn == "/exit") return kOk;
+    if (*turn == "/help") {
+      Note(kHelp);
+      continue;
+    }
+    if (*turn == "/reset") {
+      reset();
+      continue;
+    }
+    if (turn->starts_with("/") && turn->find_first_of(" \n") == std::string::npos) {
+      Note("there is no " + *turn + "; /help lists what there is");
+      continue;
+    }
+    messages.push_back({"user", *turn});
+    try {
+      RequireUtf8(*turn, "the line");
+      InterruptGuard guard;
+      GenerateOptions generate = options.generate;
+      generate.cancel = guard.token();
+      const Generation answer = task.chat(messages, generate, options.chat, [&](const TextChunk& chunk) {
+        guard.Poll();
+        if (!options.json) Print(chunk.text);
+      });
+      Print(options.json ? JsonLine({{"text", answer.text}, {"finish_reason", FinishReasonName(answer.finish_reason)}})
+                         : "\n");
+      Note(Speed(answer));
+      messages.push_back({"assistant", answer.text});
+    } catch (const Error& error) {
+      messages.pop_back();  // as if it had not been said
+      PrintError(error.message(), error.remedy().empty() ? "say something else, or /reset" : error.remedy());
+    }
+  }
+  Note("");
+  return kOk;
+}
+
+}  // namespace mconnect::cli

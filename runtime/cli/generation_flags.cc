@@ -1,0 +1,61 @@
+#include "runtime/cli/generation_flags.h"
+
+#include <cstdint>
+
+#include "runtime/cli/command.h"
+#include "runtime/cli/console.h"
+#include "runtime/cli/texts.h"
+
+namespace mconnect::cli {
+
+void AddGenerationFlags(CLI::App* app, GenerationFlags* flags) {
+  GenerateOptions& o = flags->options;
+  const auto many = [](CLI::Option* option) {
+    option->type_name("TEXT")->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  app->add_option("--max-new-tokens", o.max_new_tokens,
+                  "Tokens to generate at most; default: 256, or what the context has room for")
+      ->check(WholeNumber<int>(1));
+  app->add_option("--min-new-tokens", o.min_new_tokens, "Do not end before")->check(WholeNumber<int>());
+  app->add_option("--temperature", o.temperature,
+                  "Sampling temperature, > 0; default of this and the next: the bundle's");
+  app->add_option("--top-k", o.top_k, "Sample from the k most probable tokens; 0: all")->check(WholeNumber<int>());
+  app->add_option("--top-p", o.top_p, "Sample from the smallest set with this probability, (0, 1]");
+  app->add_option("--min-p", o.min_p, "Drop tokens below this fraction of the most probable one, [0, 1]");
+  app->add_option("--repetition-penalty", o.repetition_penalty, "Penalty for tokens seen before, > 0; 1: none");
+  app->add_option("--presence-penalty", o.presence_penalty, "Subtracted from logits of tokens that were generated");
+  app->add_option("--frequency-penalty", o.frequency_penalty, "The same, for each time that they were");
+  app->add_option("--seed", o.seed, "Same seed, same text")->check(WholeNumber<std::uint64_t>())->capture_default_str();
+  many(app->add_option("--stop", o.stop, "End before this text; may be given several times"));
+  app->add_flag("--greedy", flags->greedy, "Always take the most probable token");
+  app->add_option("--n", o.n, "Continuations of the prompt")->check(WholeNumber<int>(1, 128))->capture_default_str();
+  app->add_option("--num-beams", o.num_beams, "Beam search of this width; the --n best are printed")
+      ->check(WholeNumber<int>(1, 128))
+      ->capture_default_str();
+  app->add_option("--length-penalty", o.length_penalty, "Of beam search: above 0 favours long texts")
+      ->capture_default_str();
+  app->add_option("--logprobs", flags->logprobs,
+                  "With --json: the log-probability of each token and of this many others, 0 to 20")
+      ->check(WholeNumber<int>(0, 20));
+  app->add_option("--timeout", o.timeout_seconds, "End after so many seconds with what there is");
+  app->add_option("--schema", flags->schema, "Write JSON that is valid under the JSON schema in this file")
+      ->type_name("FILE");
+  app->add_option("--regex", flags->regex, "Write what this regular expression matches")->type_name("PATTERN");
+  many(app->add_option("--choice", flags->choices, "Write one of the texts given so; several times"));
+}
+
+GenerateOptions Resolve(const GenerationFlags& flags) {
+  GenerateOptions options = flags.options;
+  if (flags.greedy) options.greedy = true;
+  options.logprobs = flags.logprobs.has_value();
+  options.top_logprobs = flags.logprobs.value_or(0);
+  const int formats = !flags.schema.empty() + flags.regex.has_value() + !flags.choices.empty();
+  if (formats > 1) throw UsageError("--schema, --regex and --choice exclude each other");
+  using Kind = OutputFormat::Kind;
+  if (!flags.schema.empty()) options.format = {Kind::kJsonSchema, ReadInput(flags.schema), {}};
+  if (flags.regex) options.format = {Kind::kRegex, *flags.regex, {}};
+  if (!flags.choices.empty()) options.format = {Kind::kChoice, "", flags.choices};
+  return options;
+}
+
+}  // namespace mconnect::cli
