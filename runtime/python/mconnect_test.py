@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import inspect
+import json
 import os
 import pickle
 import re
@@ -253,6 +254,54 @@ def test_prompts_that_cannot_be_continued_are_refused(qwen3: mconnect.Model) -> 
         assert raised.value.code == "invalid-argument"
     with pytest.raises(TypeError, match="temprature"):
         task.generate("a", temprature=1.0)  # type: ignore[call-arg]
+
+
+def test_options_are_checked_by_type_and_by_value(qwen3: mconnect.Model) -> None:
+    task = qwen3.text_generation()
+    for options in ({"max_new_tokens": 10**12}, {"seed": -1}, {"n": 0}, {"top_logprobs": 21}, {"timeout": 0}):
+        with pytest.raises(mconnect.Error) as raised:
+            task.generate_batch(["a"], **options)  # type: ignore[arg-type]
+        assert raised.value.code == "invalid-argument"
+        assert next(iter(options)).removesuffix("_seconds") in raised.value.message
+    for options in ({"max_new_tokens": "4"}, {"greedy": 1}, {"temperature": "hot"}, {"logit_bias": [1]}):
+        with pytest.raises(TypeError, match=next(iter(options))):
+            task.generate("a", **options)  # type: ignore[arg-type]
+
+
+def test_batches_samples_and_logprobs(qwen3: mconnect.Model) -> None:
+    task = qwen3.text_generation()
+    results = task.generate_batch(
+        ["Once", "upon"], n=2, max_new_tokens=4, temperature=2.0, logprobs=True, top_logprobs=1
+    )
+    assert len(results) == 4
+    assert results[0].ids != results[1].ids
+    assert results[2].ids == task.generate("upon", max_new_tokens=4, temperature=2.0).ids
+    assert [logprob.id for logprob in results[0].logprobs] == results[0].ids
+    assert results[0].logprobs[0].top[0][1] >= results[0].logprobs[0].logprob
+    beams = task.generate_batch(["Once"], n=2, num_beams=3, max_new_tokens=4, early_stopping="never")
+    assert beams[0].score >= beams[1].score
+
+
+def test_an_answer_keeps_to_its_format(qwen3: mconnect.Model) -> None:
+    task = qwen3.text_generation()
+    messages = [{"role": "user", "content": "Is 7 prime?"}]
+    assert task.has_chat_template
+    assert task.chat(messages, choice=["yes", "no"], max_new_tokens=8).text in ("yes", "no")
+    schema = {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 3}
+    numbers = json.loads(task.chat(messages, json_schema=schema, temperature=2.0, max_new_tokens=150).text)
+    assert 2 <= len(numbers) <= 3
+    assert task.encode_chat(messages) != task.encode_chat(messages, add_generation_prompt=False)
+    with pytest.raises(mconnect.Error, match="multipleOf"):
+        task.chat(messages, json_schema={"multipleOf": 2})
+    with pytest.raises(TypeError, match="moed"):
+        task.chat(messages, moed=1)  # type: ignore[call-arg]
+
+
+def test_a_text_has_a_score(qwen3: mconnect.Model) -> None:
+    score = qwen3.text_generation().score("Once upon a time")
+    assert len(score.logprobs) == len(score.ids) - 1
+    assert score.log_likelihood == pytest.approx(sum(score.logprobs), abs=1e-3)
+    assert score.perplexity == pytest.approx(np.exp(-score.log_likelihood / len(score.logprobs)))
 
 
 def test_the_stub_describes_the_module() -> None:

@@ -14,6 +14,7 @@
 #include "runtime/bundle/bundle.h"
 #include "runtime/python/arrays.h"
 #include "runtime/python/background.h"
+#include "runtime/python/options.h"
 #include "runtime/python/text.h"
 #include "runtime/text/tokenizer.h"
 
@@ -76,22 +77,31 @@ Prompt ToPrompt(const py::object& prompt) {
   return Prompt(std::move(ids));
 }
 
-std::unique_ptr<TextStream> Stream(const TextGeneration& task, const py::object& prompt,
-                                   std::optional<int> max_new_tokens, const py::object& stop,
-                                   std::optional<bool> greedy, std::optional<float> temperature,
-                                   std::optional<int> top_k, std::optional<float> top_p, std::optional<float> min_p,
-                                   std::optional<float> repetition_penalty, std::uint64_t seed) {
-  GenerateOptions options;
-  options.max_new_tokens = max_new_tokens;
-  if (!stop.is_none()) options.stop = Utf8List(stop, "stop");
-  options.greedy = greedy;
-  options.temperature = temperature;
-  options.top_k = top_k;
-  options.top_p = top_p;
-  options.min_p = min_p;
-  options.repetition_penalty = repetition_penalty;
-  options.seed = seed;
-  return std::make_unique<TextStream>(task, ToPrompt(prompt), std::move(options));
+std::unique_ptr<TextStream> Stream(const TextGeneration& task, const py::object& prompt, const py::kwargs& options) {
+  return std::make_unique<TextStream>(task, ToPrompt(prompt), ToGenerateOptions(options));
+}
+
+std::vector<Generation> GenerateBatch(const TextGeneration& task, const py::object& prompts, const py::kwargs& given) {
+  if (py::isinstance<py::str>(prompts) || !py::isinstance<py::iterable>(prompts)) {
+    throw py::type_error("prompts must be a list of prompts");
+  }
+  std::vector<Prompt> list;
+  for (const py::handle prompt : prompts) list.push_back(ToPrompt(py::reinterpret_borrow<py::object>(prompt)));
+  GenerateOptions options = ToGenerateOptions(given);
+  return RunInterruptibly([&](const std::stop_token& stop) {
+    options.cancel = stop;
+    return task.generate_batch(list, options);
+  });
+}
+
+// Messages are a list of dicts.
+std::vector<std::int32_t> EncodeChat(const TextGeneration& task, const py::object& messages, const py::kwargs& given) {
+  py::dict options(given);
+  const ChatOptions chat = TakeChatOptions(options);
+  if (!options.empty()) {
+    throw py::type_error("there is no option '" + std::string(py::str(options.begin()->first)) + "'");
+  }
+  return task.encode_chat(ToJson(messages), chat);
 }
 
 // `on_text` runs on the calling thread; what it raises ends the generation.
@@ -178,11 +188,22 @@ void BindEmbedding(py::module_& m) {
 }
 
 void BindGeneration(py::module_& m) {
+  py::class_<TokenLogprob>(m, "TokenLogprob")
+      .def_readonly("id", &TokenLogprob::id)
+      .def_readonly("logprob", &TokenLogprob::logprob)
+      .def_readonly("top", &TokenLogprob::top);
+  py::class_<Score>(m, "Score")
+      .def_readonly("ids", &Score::ids)
+      .def_readonly("logprobs", &Score::logprobs)
+      .def_readonly("log_likelihood", &Score::log_likelihood)
+      .def_property_readonly("perplexity", &Score::perplexity);
   py::class_<Generation>(m, "Generation")
       .def_readonly("text", &Generation::text)
       .def_readonly("ids", &Generation::ids)
       .def_property_readonly("finish_reason",
                              [](const Generation& g) { return std::string(FinishReasonName(g.finish_reason)); })
+      .def_readonly("logprobs", &Generation::logprobs)
+      .def_readonly("score", &Generation::score)
       .def_readonly("prompt_tokens", &Generation::prompt_tokens)
       .def_readonly("completion_tokens", &Generation::completion_tokens)
       .def_readonly("prefill_seconds", &Generation::prefill_seconds)
@@ -203,16 +224,39 @@ void BindGeneration(py::module_& m) {
       .def("result", &TextStream::Result);
   py::class_<TextGeneration>(m, "TextGeneration")
       .def_property_readonly("max_tokens", &TextGeneration::max_tokens)
-      .def("stream", &Stream, "prompt"_a, py::kw_only(), "max_new_tokens"_a = py::none(), "stop"_a = py::none(),
-           "greedy"_a = py::none(), "temperature"_a = py::none(), "top_k"_a = py::none(), "top_p"_a = py::none(),
-           "min_p"_a = py::none(), "repetition_penalty"_a = py::none(), "seed"_a = 0)
+      .def_property_readonly("has_chat_template", &TextGeneration::has_chat_template)
+      .def("stream", &Stream, "prompt"_a)
       .def(
           "generate",
-          [](const py::object& task, const py::object& prompt, const py::object& on_text, const py::kwargs& options) {
-            const py::object stream = task.attr("stream")(prompt, **options);
-            return Generate(stream.cast<TextStream&>(), on_text);
+          [](const TextGeneration& task, const py::object& prompt, const py::object& on_text,
+             const py::kwargs& options) {
+            const auto stream = Stream(task, prompt, options);
+            return Generate(*stream, on_text);
           },
-          "prompt"_a, py::kw_only(), "on_text"_a = py::none());
+          "prompt"_a, py::kw_only(), "on_text"_a = py::none())
+      .def("generate_batch", &GenerateBatch, "prompts"_a)
+      .def("encode_chat", &EncodeChat, "messages"_a)
+      .def(
+          "chat",
+          [](const TextGeneration& task, const py::object& messages, const py::object& on_text,
+             const py::kwargs& given) {
+            py::dict options(given);
+            const ChatOptions chat = TakeChatOptions(options);
+            GenerateOptions generate = ToGenerateOptions(options);
+            TextStream stream(task, Prompt(task.encode_chat(ToJson(messages), chat)), std::move(generate));
+            return Generate(stream, on_text);
+          },
+          "messages"_a, py::kw_only(), "on_text"_a = py::none())
+      .def(
+          "score",
+          [](const TextGeneration& task, const py::object& text) {
+            ScoreOptions options;
+            return RunInterruptibly([&, prompt = ToPrompt(text)](const std::stop_token& stop) {
+              options.cancel = stop;
+              return task.score(prompt, options);
+            });
+          },
+          "text"_a);
 }
 
 void BindTokenizer(py::module_& m) {

@@ -8,6 +8,7 @@
     chat = mconnect.Model.load("qwen3.bundle").text_generation()
     for piece in chat.stream("Once upon a time", max_new_tokens=64):
         print(piece, end="", flush=True)
+    answer = chat.chat([{"role": "user", "content": "Is 7 prime?"}], choice=["yes", "no"])
 
     outputs = model.module("encoder").run({"input_ids": ids, "attention_mask": mask, "token_type_ids": types})
 
@@ -20,12 +21,14 @@ from mconnect._native import (
     Generation,
     Model,
     Module,
+    Score,
     Session,
     TensorInfo,
     TextEmbedding,
     TextGeneration,
     TextStream,
     Tokenizer,
+    TokenLogprob,
     inspect,
 )
 
@@ -35,11 +38,13 @@ __all__ = [
     "Generation",
     "Model",
     "Module",
+    "Score",
     "Session",
     "TensorInfo",
     "TextEmbedding",
     "TextGeneration",
     "TextStream",
+    "TokenLogprob",
     "Tokenizer",
     "inspect",
 ]

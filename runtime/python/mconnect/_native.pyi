@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,7 +149,13 @@ class Generation:
     def ids(self) -> list[int]: ...
     @property
     def finish_reason(self) -> str:
-        """ "eos", "stop", "length" or "cancelled"."""
+        """ "eos", "stop", "length", "cancelled" or "timeout"."""
+    @property
+    def logprobs(self) -> list[TokenLogprob]:
+        """One for each id where asked for."""
+    @property
+    def score(self) -> float:
+        """Of beam search: the sum of log-probabilities over length ** length_penalty."""
     @property
     def prompt_tokens(self) -> int: ...
     @property
@@ -158,6 +164,28 @@ class Generation:
     def prefill_seconds(self) -> float: ...
     @property
     def decode_seconds(self) -> float: ...
+
+class TokenLogprob:
+    """Natural logarithms of probabilities as the model gives them: before temperature, penalties, bias and masks."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def logprob(self) -> float: ...
+    @property
+    def top(self) -> list[tuple[int, float]]:
+        """The most probable tokens, the best first."""
+
+class Score:
+    @property
+    def ids(self) -> list[int]: ...
+    @property
+    def logprobs(self) -> list[float]:
+        """Of ids[1], ids[2], ... given all before."""
+    @property
+    def log_likelihood(self) -> float: ...
+    @property
+    def perplexity(self) -> float: ...
 
 class TextStream(Iterator[str]):
     """Pieces of a continuation as they become final. Dropping it stops the generation."""
@@ -180,6 +208,7 @@ class TextGeneration:
         *,
         on_text: Callable[[str], object] | None = None,
         max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
         stop: Iterable[str] | None = None,
         greedy: bool | None = None,
         temperature: float | None = None,
@@ -187,13 +216,27 @@ class TextGeneration:
         top_p: float | None = None,
         min_p: float | None = None,
         repetition_penalty: float | None = None,
+        presence_penalty: float = 0,
+        frequency_penalty: float = 0,
+        logit_bias: Mapping[int, float] | None = None,
         seed: int = 0,
+        num_beams: int = 1,
+        length_penalty: float = 1,
+        early_stopping: bool | Literal["never"] = False,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        json_schema: Mapping[str, Any] | bool | str | None = None,
+        regex: str | None = None,
+        choice: Iterable[str] | None = None,
+        timeout: float | None = None,
+        ignore_eos: bool = False,
     ) -> Generation:
         """Continues a text or token ids. What is None comes from the bundle; where that has none, decoding is greedy.
 
         Args:
             on_text: called with each piece of text on the calling thread; what it raises ends the generation.
             max_new_tokens: at least 1; None: 256, or what the context has room for.
+            min_new_tokens: the text does not end before.
             stop: texts that end the generation; not part of the result.
             greedy: always take the most probable token.
             temperature: > 0.
@@ -201,7 +244,20 @@ class TextGeneration:
             top_p: (0, 1].
             min_p: [0, 1].
             repetition_penalty: > 0; 1: none.
-            seed: same seed, same prompt: same text.
+            presence_penalty: subtracted once from the logits of tokens of the continuation.
+            frequency_penalty: subtracted for each time that a token is in the continuation.
+            logit_bias: added to the logits of token ids; -inf forbids one.
+            seed: same seed, same logits: same tokens, on every machine.
+            num_beams: above 1: beam search, which returns the best continuation.
+            length_penalty: scores of beam search are divided by length ** length_penalty.
+            early_stopping: as in transformers.
+            logprobs: report the log-probability of each token.
+            top_logprobs: and the most probable ones at its place, 0 to 20.
+            json_schema: write JSON that is valid under it (docs/text-generation.md). `{}` admits any JSON.
+            regex: write what it matches from end to end.
+            choice: write one of these.
+            timeout: seconds; then the generation ends with what there is.
+            ignore_eos: go on to max_new_tokens.
         """
 
     def stream(
@@ -209,6 +265,7 @@ class TextGeneration:
         prompt: str | Sequence[int],
         *,
         max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
         stop: Iterable[str] | None = None,
         greedy: bool | None = None,
         temperature: float | None = None,
@@ -216,9 +273,118 @@ class TextGeneration:
         top_p: float | None = None,
         min_p: float | None = None,
         repetition_penalty: float | None = None,
+        presence_penalty: float = 0,
+        frequency_penalty: float = 0,
+        logit_bias: Mapping[int, float] | None = None,
         seed: int = 0,
+        num_beams: int = 1,
+        length_penalty: float = 1,
+        early_stopping: bool | Literal["never"] = False,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        json_schema: Mapping[str, Any] | bool | str | None = None,
+        regex: str | None = None,
+        choice: Iterable[str] | None = None,
+        timeout: float | None = None,
+        ignore_eos: bool = False,
     ) -> TextStream:
         """As generate(), but starts at once and is read piece by piece."""
+
+    def generate_batch(
+        self,
+        prompts: Iterable[str | Sequence[int]],
+        *,
+        n: int = 1,
+        max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
+        stop: Iterable[str] | None = None,
+        greedy: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float | None = None,
+        presence_penalty: float = 0,
+        frequency_penalty: float = 0,
+        logit_bias: Mapping[int, float] | None = None,
+        seed: int = 0,
+        num_beams: int = 1,
+        length_penalty: float = 1,
+        early_stopping: bool | Literal["never"] = False,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        json_schema: Mapping[str, Any] | bool | str | None = None,
+        regex: str | None = None,
+        choice: Iterable[str] | None = None,
+        timeout: float | None = None,
+        ignore_eos: bool = False,
+    ) -> list[Generation]:
+        """Continues prompts together, each `n` times: continuation j of prompt i is at i*n + j. Ctrl-C stops it."""
+
+    @property
+    def has_chat_template(self) -> bool: ...
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        on_text: Callable[[str], object] | None = None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        template_name: str | None = None,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        allow_special_tokens_in_content: bool = False,
+        max_new_tokens: int | None = None,
+        min_new_tokens: int = 0,
+        stop: Iterable[str] | None = None,
+        greedy: bool | None = None,
+        temperature: float | None = None,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        min_p: float | None = None,
+        repetition_penalty: float | None = None,
+        presence_penalty: float = 0,
+        frequency_penalty: float = 0,
+        logit_bias: Mapping[int, float] | None = None,
+        seed: int = 0,
+        num_beams: int = 1,
+        length_penalty: float = 1,
+        early_stopping: bool | Literal["never"] = False,
+        logprobs: bool = False,
+        top_logprobs: int = 0,
+        json_schema: Mapping[str, Any] | bool | str | None = None,
+        regex: str | None = None,
+        choice: Iterable[str] | None = None,
+        timeout: float | None = None,
+        ignore_eos: bool = False,
+    ) -> Generation:
+        """Answers a conversation: encode_chat(), then generate()."""
+
+    def encode_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        variables: Mapping[str, Any] | None = None,
+        template_name: str | None = None,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        allow_special_tokens_in_content: bool = False,
+    ) -> list[int]:
+        """The tokens of a conversation by the model's chat template, for generate() and stream().
+
+        Args:
+            messages: [{"role": "user", "content": "..."}, ...].
+            tools: descriptions of tools, as JSON schemas.
+            variables: further variables of the template, such as {"enable_thinking": False}.
+            template_name: where the model has several.
+            add_generation_prompt: end with the beginning of an answer.
+            continue_final_message: end inside of the last message, for the model to go on with it.
+            allow_special_tokens_in_content: let special tokens that stand in messages act as such.
+        """
+
+    def score(self, text: str | Sequence[int]) -> Score:
+        """How probable the model finds a text."""
 
 class Tokenizer:
     """Text to token ids and back, as the tokenizers library does it. May be used from many threads."""
