@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -124,7 +125,19 @@ std::vector<std::string> Store::Verify() const {
   for (const auto& entry : fs::directory_iterator(folder_ / "blobs", error)) {
     if (IsSha256Hex(entry.path().filename().string())) blobs.push_back(entry.path());
   }
-  std::ranges::sort(blobs);
+  return VerifyBlobs(blobs);
+}
+
+std::vector<std::string> Store::Verify(const Bundle& bundle) const {
+  std::set<fs::path> blobs;  // members may be equal
+  for (const MemberInfo& info : bundle.members()) {
+    const fs::path blob = folder_ / "blobs" / info.sha256;
+    if (std::error_code error; !info.sha256.empty() && fs::exists(blob, error)) blobs.insert(blob);
+  }
+  return VerifyBlobs({blobs.begin(), blobs.end()});
+}
+
+std::vector<std::string> Store::VerifyBlobs(const std::vector<fs::path>& blobs) const {
   std::mutex mutex;
   std::vector<std::string> damaged;
   ParallelFor(blobs.size(), 0, [&](std::size_t i) {

@@ -41,10 +41,14 @@ class Store {
 
   VariantFiles Materialize(const Bundle& bundle, const Variant& variant) const;
 
-  // Reads every blob of the store and removes those whose digest is wrong. Returns their sha256 names.
+  // Reads every blob of the store, or those that `bundle` has there, and removes the ones whose digest is wrong: the next
+  // load brings them back. Returns their sha256 names.
   std::vector<std::string> Verify() const;
+  std::vector<std::string> Verify(const Bundle& bundle) const;
 
  private:
+  std::vector<std::string> VerifyBlobs(const std::vector<std::filesystem::path>& blobs) const;
+
   std::filesystem::path folder_;
 };
 

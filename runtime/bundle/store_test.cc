@@ -189,6 +189,23 @@ TEST_F(StoreTest, VerifyRemovesABlobOfTheWrongDigest) {
   ExpectExactly(*bundle);
 }
 
+TEST_F(StoreTest, VerifyOfABundleReadsItsBlobsAlone) {
+  const auto small = Bundle::Open(Small()), large = Bundle::Open(Large());
+  EXPECT_TRUE(store().Verify(*small).empty());  // nothing there yet
+  const auto own = store().Materialize(*small, AllMembers(*small));
+  const auto others = store().Materialize(*large, AllMembers(*large));
+  const auto blob = std::ranges::find_if(others, [&](const fs::path& p) { return std::ranges::count(own, p) == 0; });
+  ASSERT_NE(blob, others.end());
+  for (const fs::path& path : {own[2], *blob}) {
+    std::string content = ReadAll(path);
+    content[0] ^= 1;
+    fs::remove(path);
+    WriteAll(path, content);
+  }
+  EXPECT_EQ(store().Verify(*small), std::vector<std::string>{own[2].filename()});
+  EXPECT_TRUE(fs::exists(*blob));
+}
+
 TEST_F(StoreTest, CleansUpAfterDeadProcesses) {
   fs::create_directories(folder_ / "blobs");
   WriteAll(folder_ / "blobs" / (std::string(64, 'a') + ".partial"), "left behind");

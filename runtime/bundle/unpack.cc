@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -7,7 +8,9 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <string>
 #include <system_error>
+#include <utility>
 
 #include "mconnect/error.h"
 #include "runtime/base/file.h"
@@ -22,20 +25,23 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kBatch = 32;  // files written at a time
 
-// "<folder>.partial", empty and locked. Removed with what is in it unless it was renamed.
+[[noreturn]] void ThrowNotEmpty(const fs::path& folder) {
+  throw Error(ErrorCode::kInvalidArgument, folder.string() + ": exists and is not an empty folder",
+              "choose a new folder");
+}
+
+// A locked folder beside the target, ".<name>.mconnect-XXXXXX": a name that nobody else uses, so that nothing of the
+// user's is ever removed. What dead processes left of such folders is.
 class PartialFolder {
  public:
-  explicit PartialFolder(const fs::path& folder) : path_(folder.string() + ".partial") {
-    if (::mkdir(path_.c_str(), 0755) != 0 && errno != EEXIST) ThrowErrno(errno, path_, "create");
-    lock_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (lock_.get() < 0) ThrowErrno(errno, path_, "open");
-    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-      const int error = errno;
-      lock_.Close();
-      if (error != EWOULDBLOCK) ThrowErrno(error, path_, "lock");
-      throw Error(ErrorCode::kUnavailable, path_.string() + ": another process is unpacking there", "wait for it");
-    }
-    for (const auto& entry : fs::directory_iterator(path_)) fs::remove_all(entry.path());  // of a dead process
+  explicit PartialFolder(const fs::path& folder) {
+    const std::string prefix = "." + folder.filename().string() + ".mconnect-";
+    RemoveStale(folder.parent_path(), prefix);
+    std::string name = (folder.parent_path() / (prefix + "XXXXXX")).string();
+    if (::mkdtemp(name.data()) == nullptr) ThrowErrno(errno, folder.parent_path(), "create a folder here");
+    path_ = name;
+    lock_ = Lock(path_);
+    if (lock_.get() < 0 || ::chmod(path_.c_str(), 0755) != 0) ThrowErrno(errno, path_, "lock");
   }
 
   ~PartialFolder() {
@@ -47,12 +53,29 @@ class PartialFolder {
 
   void RenameTo(const fs::path& folder) {
     SyncFolder(path_);
-    if (::rename(path_.c_str(), folder.c_str()) != 0) ThrowErrno(errno, folder, "rename the unpacked folder to this");
+    if (::rename(path_.c_str(), folder.c_str()) != 0) {
+      if (errno == ENOTEMPTY || errno == EEXIST) ThrowNotEmpty(folder);
+      ThrowErrno(errno, folder, "rename the unpacked folder to this");
+    }
     renamed_ = true;
     SyncFolder(folder.parent_path());
   }
 
  private:
+  // Below 0: another process has the lock, or the folder has gone.
+  static Descriptor Lock(const fs::path& path) {
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(fd) : Descriptor();
+  }
+
+  static void RemoveStale(const fs::path& parent, const std::string& prefix) {
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(parent, error)) {
+      if (!entry.path().filename().string().starts_with(prefix)) continue;
+      if (const Descriptor fd = Lock(entry.path()); fd.get() >= 0) fs::remove_all(entry.path(), error);
+    }
+  }
+
   fs::path path_;
   Descriptor lock_;
   bool renamed_ = false;
@@ -71,12 +94,12 @@ void WriteMembers(const Bundle& bundle, const fs::path& folder) {
     bundle.Stream(positions, [&](std::size_t member, std::uint64_t offset, std::span<const std::byte> data) {
       files.find(member)->second.WriteAt(offset, data);
     });
-    for (auto& [position, file] : files) file.Finish();
+    for (auto& [position, file] : files) file.Finish(0444);
   }
   OutputFile digests(folder / kDigestsPath);
   const std::string text = DigestsText(members);
   digests.WriteAt(0, std::as_bytes(std::span(text)));
-  digests.Finish();
+  digests.Finish(0444);
   for (const auto& entry : fs::recursive_directory_iterator(folder)) {
     if (entry.is_directory()) SyncFolder(entry.path());
   }
@@ -93,8 +116,7 @@ void Unpack(const Bundle& bundle, const fs::path& folder) {
   std::error_code error;
   if (fs::exists(fs::symlink_status(target, error)) &&
       !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
-    throw Error(ErrorCode::kInvalidArgument, target.string() + ": exists and is not an empty folder",
-                "choose a new folder");
+    ThrowNotEmpty(target);
   }
   for (const MemberInfo& info : bundle.members()) {
     if (!info.sha256.empty()) continue;

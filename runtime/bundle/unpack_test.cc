@@ -1,3 +1,7 @@
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "runtime/bundle/store.h"
@@ -9,7 +13,15 @@ namespace {
 namespace fs = std::filesystem;
 using namespace testing_bundle;  // NOLINT
 
-class UnpackTest : public FolderTest {};
+class UnpackTest : public FolderTest {
+ protected:
+  static std::vector<std::string> EntriesOf(const fs::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(folder)) names.push_back(entry.path().filename());
+    std::ranges::sort(names);
+    return names;
+  }
+};
 
 TEST_F(UnpackTest, WritesTheMembersAndTheirDigests) {
   const auto bundle = Bundle::Open(Small());
@@ -23,7 +35,14 @@ TEST_F(UnpackTest, WritesTheMembersAndTheirDigests) {
   std::ranges::sort(expected);
   EXPECT_EQ(FilesBelow(folder_ / "new"), expected);
   EXPECT_EQ(ReadAll(folder_ / "new/sha256sums"), digests);
-  EXPECT_FALSE(fs::exists(folder_ / "new.partial"));
+  EXPECT_EQ(EntriesOf(folder_), std::vector<std::string>{"new"});
+}
+
+TEST_F(UnpackTest, FilesAreReadOnly) {
+  Unpack(*Bundle::Open(Small()), folder_ / "new");
+  for (const std::string& name : FilesBelow(folder_ / "new")) {
+    EXPECT_EQ(fs::status(folder_ / "new" / name).permissions(), fs::perms{0444}) << name;
+  }
 }
 
 TEST_F(UnpackTest, FillsAnEmptyFolder) {
@@ -45,16 +64,26 @@ TEST_F(UnpackTest, LeavesNothingOfADamagedBundle) {
   bytes[9 << 20] ^= 1;
   WriteAll(folder_ / "bad.bundle", bytes);
   EXPECT_EQ(CodeOf([&] { Unpack(*Bundle::Open(folder_ / "bad.bundle"), folder_ / "new"); }), ErrorCode::kCorrupt);
-  EXPECT_EQ(FilesBelow(folder_), std::vector<std::string>{"bad.bundle"});
-  EXPECT_FALSE(fs::exists(folder_ / "new"));
-  EXPECT_FALSE(fs::exists(folder_ / "new.partial"));
+  EXPECT_EQ(EntriesOf(folder_), std::vector<std::string>{"bad.bundle"});
 }
 
-TEST_F(UnpackTest, TakesOverWhatADeadProcessLeft) {
-  fs::create_directories(folder_ / "new.partial/assets");
-  WriteAll(folder_ / "new.partial/assets/tokenizer.json", "half");
+TEST_F(UnpackTest, RemovesWhatADeadProcessLeft) {
+  fs::create_directories(folder_ / ".new.mconnect-a1B2c3/assets");
+  WriteAll(folder_ / ".new.mconnect-a1B2c3/assets/tokenizer.json", "half");
   Unpack(*Bundle::Open(Small()), folder_ / "new");
-  Bundle::Open(folder_ / "new")->Verify();
+  EXPECT_EQ(EntriesOf(folder_), std::vector<std::string>{"new"});
+}
+
+TEST_F(UnpackTest, TouchesNothingElseBesideTheTarget) {
+  fs::create_directory(folder_ / "new.partial");
+  WriteAll(folder_ / "new.partial/mine.txt", "precious");
+  fs::create_directory(folder_ / ".new.mconnect-locked");
+  const int other = ::open((folder_ / ".new.mconnect-locked").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX), 0);  // a process that is still unpacking
+  Unpack(*Bundle::Open(Small()), folder_ / "new");
+  EXPECT_EQ(ReadAll(folder_ / "new.partial/mine.txt"), "precious");
+  EXPECT_TRUE(fs::exists(folder_ / ".new.mconnect-locked"));
+  ::close(other);
 }
 
 TEST_F(UnpackTest, UnpacksAFolderToo) {

@@ -65,6 +65,23 @@ def test_verify_finds_a_flipped_bit(place: float, tmp_path: Path) -> None:
     fail(1, ["flipped.bundle"], "verify", path)
 
 
+def test_verify_removes_damaged_blobs_of_the_store(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    expected = succeed("embed", BERT, "--text", "a cat", "--json", store=store)
+    blob = max((store / "blobs").iterdir(), key=lambda path: path.stat().st_size)
+    blob.chmod(0o644)
+    data = bytearray(blob.read_bytes())
+    first = 8 + int.from_bytes(data[:8], "little")  # the tensors of a safetensors file begin behind its header
+    data[first : first + 64] = b"\xff" * 64  # f32: not a number
+    blob.write_bytes(data)
+    fail(1, ["not finite", "mconnect verify"], "embed", BERT, "--text", "a cat", store=store)
+    result = run("verify", BERT, "--json", "--store", store)
+    assert (result.code, json.loads(result.out)["removed_from_store"]) == (1, [blob.name])
+    assert b"the next load extracts them again" in result.err
+    assert succeed("verify", BERT, "--store", store).startswith(b"ok  ")
+    assert succeed("embed", BERT, "--text", "a cat", "--json", store=store) == expected
+
+
 def test_unpack_makes_a_folder_that_runs_without_a_store(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     report = json.loads(succeed("unpack", BERT, folder, "--json"))

@@ -2,6 +2,7 @@
 
 #include "mconnect/error.h"
 #include "runtime/bundle/bundle.h"
+#include "runtime/bundle/store.h"
 #include "runtime/cli/command.h"
 #include "runtime/cli/console.h"
 #include "runtime/cli/json_out.h"
@@ -32,26 +33,46 @@ std::vector<Damage> FindDamage(const std::shared_ptr<const Bundle>& bundle, std:
   return damage;
 }
 
-int RunVerify(const std::string& path, bool json) {
+// Empty where no store is named and the user has none.
+std::filesystem::path StoreFolder(const std::string& named) {
+  if (!named.empty()) return named;
+  try {
+    return Store::DefaultFolder();
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+int RunVerify(const std::string& path, const std::string& store_folder, bool json) {
   const std::shared_ptr<const Bundle> bundle = Bundle::Open(path);
   std::uint64_t total = 0;
   for (const MemberInfo& member : bundle->members()) total += member.size;
   std::vector<Damage> damage = FindDamage(bundle, total);
   // What no single member shows: bytes between members, order, headers.
   if (damage.empty()) bundle->Verify();
+  const Store store(StoreFolder(store_folder));
+  const std::vector<std::string> blobs =
+      store.folder().empty() ? std::vector<std::string>() : store.Verify(*bundle);
   if (json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Damage& d : damage) list.push_back({{"path", d.path}, {"message", d.message}});
     Print(JsonLine({{"id", bundle->id()},
                     {"members", bundle->members().size()},
                     {"bytes", total},
-                    {"ok", damage.empty()},
-                    {"damaged", list}}));
-  } else if (damage.empty()) {
+                    {"ok", damage.empty() && blobs.empty()},
+                    {"damaged", list},
+                    {"removed_from_store", blobs}}));
+  } else if (damage.empty() && blobs.empty()) {
     Print("ok  " + std::to_string(bundle->members().size()) + " members, " + HumanBytes(total) + ", id " +
           bundle->id() + "\n");
   }
-  if (damage.empty()) return kOk;
+  if (!blobs.empty()) {
+    PrintError(store.folder().string() + ": " + std::to_string(blobs.size()) +
+                   " of the bundle's blobs were damaged and " + "have been removed; the bundle itself is " +
+                   (damage.empty() ? "whole" : "damaged too"),
+               "the next load extracts them again");
+  }
+  if (damage.empty()) return blobs.empty() ? kOk : kFailed;
   std::string message = path + " is damaged: " + std::to_string(damage.size()) + " of " +
                         std::to_string(bundle->members().size()) + " members";
   for (const Damage& d : damage) message += "\n  " + d.path + ": " + d.message;
@@ -64,6 +85,7 @@ int RunVerify(const std::string& path, bool json) {
 Command AddVerify(CLI::App& program) {
   struct Flags {
     std::string bundle;
+    std::string store;
     bool json = false;
   };
   auto flags = std::make_shared<Flags>();
@@ -72,14 +94,19 @@ Command AddVerify(CLI::App& program) {
       ->required()
       ->type_name("")
       ->option_text("BUNDLE");
+  app->add_option("--store", flags->store,
+                  "Where bundles are unpacked to; default: $MCONNECT_STORE, else the user's cache. What it has of the "
+                  "bundle is checked too, and removed where it is damaged")
+      ->type_name("FOLDER");
   app->add_flag("--json", flags->json,
-                "Print {\"id\", \"members\", \"bytes\", \"ok\", \"damaged\": [{\"path\", \"message\"}]}");
+                "Print {\"id\", \"members\", \"bytes\", \"ok\", \"damaged\": [{\"path\", \"message\"}], "
+                "\"removed_from_store\": [sha256]}");
   app->footer(
       "Exit code 0: every byte is as promised. 1: not; what is damaged is named.\n"
       "Examples:\n"
       "  mconnect verify minilm.bundle\n"
       "  mconnect verify minilm.bundle --json");
-  return {app, [flags] { return RunVerify(flags->bundle, flags->json); }};
+  return {app, [flags] { return RunVerify(flags->bundle, flags->store, flags->json); }};
 }
 
 }  // namespace mconnect::cli

@@ -78,6 +78,7 @@ std::string ReadInput(const std::string& path, std::uint64_t limit) {
                     "split it; a device that never ends, such as /dev/zero, cannot be read");
       }
     } else if (got == 0) {
+      if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);  // the byte order mark that some editors write
       return text;
     } else if (errno != EINTR) {
       ThrowErrno(name, errno);

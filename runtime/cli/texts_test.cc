@@ -109,6 +109,11 @@ TEST(Texts, RefusesFilesThatCannotBeRead) {
   EXPECT_NE(MessageOf([] { ReadInput(testing::TempDir()); }).find("is a folder"), std::string::npos);
 }
 
+TEST(Texts, AByteOrderMarkIsNoText) {
+  EXPECT_EQ(ReadInput(WriteFile("bom", "\xEF\xBB\xBFone\r\n")), "one\r\n");
+  EXPECT_EQ(ReadInput(WriteFile("later", "one\xEF\xBB\xBF")), "one\xEF\xBB\xBF");
+}
+
 TEST(Texts, ReadsNoMoreThanTheLimit) {
   EXPECT_EQ(ReadInput(WriteFile("limit", "four"), 4), "four");
   EXPECT_EQ(MessageOf([] { ReadInput(WriteFile("over", "fours"), 4); }),

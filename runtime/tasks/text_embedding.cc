@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -123,6 +124,11 @@ struct TextEmbedding::Impl {
       const std::span<float> out = vectors.subspan(rows[r] * width, width);
       Pool(settings.pooling, hidden.values<float>().subspan(r * tokens * width, tokens * width),
            mask.subspan(r * tokens, tokens), out);
+      if (std::ranges::any_of(out, [](float x) { return !std::isfinite(x); })) {
+        throw Error(ErrorCode::kCorrupt,
+                    "text " + std::to_string(rows[r]) + ": its vector has values that are not finite",
+                    "the weights may be damaged: run `mconnect verify` on the bundle");
+      }
       if (normalize) Normalize(out);
     }
   }

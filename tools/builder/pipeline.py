@@ -11,7 +11,6 @@ import errno
 import functools
 import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from tools.builder.assets.weights_file import (
     store,
     write_weights,
 )
+from tools.builder.bundle.work_folder import work_folder
 from tools.builder.bundle.writer import write_bundle
 from tools.builder.checkpoint import DTYPES, Checkpoint
 from tools.builder.graph import Graph, Port
@@ -84,8 +84,8 @@ def build(
     graphs = family.record(opened, task)
     assets = make_assets(opened.folder, task)
     try:
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.", ignore_cleanup_errors=True) as work:
-            lowered, file = lower_all(graphs, opened, weights, Path(work) / "weights", progress)
+        with work_folder(out) as work:
+            lowered, file = lower_all(graphs, opened, weights, work / "weights", progress)
             members = _members(graphs, lowered, file, assets)
             manifest = {
                 "assets": {asset: f"assets/{asset}.json" for asset in assets},

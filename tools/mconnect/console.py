@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -53,8 +54,14 @@ def enter_working_directory() -> None:
         os.chdir(folder)
 
 
+def _terminated(number: int, frame: object) -> None:
+    """Unwinds as Ctrl-C does, so that what was made on the way is removed; the code is the shells' for the signal."""
+    raise SystemExit(128 + number)
+
+
 def guarded(command: Callable[[], int]) -> int:
     """Runs a command; a failure becomes a line on stderr and an exit code. MCONNECT_TRACEBACK=1 shows its origin."""
+    signal.signal(signal.SIGTERM, _terminated)
     try:
         return command()
     except KeyboardInterrupt:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -43,6 +45,26 @@ def test_a_failure_becomes_a_line_and_a_code(
 ) -> None:
     assert guarded(_raising(error)) == code
     assert capsys.readouterr().err.startswith(text)
+
+
+def test_sigterm_unwinds_as_an_interrupt_does() -> None:
+    cleaned = []
+
+    def command() -> int:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        finally:
+            cleaned.append("work folder")
+        return OK
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(SystemExit) as ended:
+            guarded(command)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (ended.value.code, cleaned) == (128 + signal.SIGTERM, ["work folder"])
 
 
 def test_report_puts_the_remedy_on_a_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:

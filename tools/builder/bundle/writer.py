@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import os
 import struct
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -30,6 +29,7 @@ from tools.builder.bundle.format import (
     tar_header,
 )
 from tools.builder.bundle.manifest import canonical_json, validate_manifest
+from tools.builder.bundle.work_folder import work_folder
 
 # Trained weights hardly compress: level 1 takes 8 to 9 % off at several hundred MB/s a core and higher levels take off
 # nothing more. Text is small and compresses well, so it gets a level at which effort still pays.
@@ -172,14 +172,11 @@ def _write(
 @contextlib.contextmanager
 def _replacing(path: Path) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` when the block ends well and leaves nothing when it does not."""
-    handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".", suffix=".partial")
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with work_folder(path) as folder:
+        partial = folder / "bundle"
+        with partial.open("wb") as file:
             yield file
             file.flush()
             os.fchmod(file.fileno(), 0o644)
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
