@@ -41,8 +41,8 @@ class Store {
 
   VariantFiles Materialize(const Bundle& bundle, const Variant& variant) const;
 
-  // Reads every blob of the store, or those that `bundle` has there, and removes the ones whose digest is wrong: the next
-  // load brings them back. Returns their sha256 names.
+  // Reads every blob of the store, or those that `bundle` has there, and removes the ones whose digest is wrong: the
+  // next load brings them back. Returns their sha256 names.
   std::vector<std::string> Verify() const;
   std::vector<std::string> Verify(const Bundle& bundle) const;
 

@@ -77,7 +77,7 @@ def test_verify_removes_damaged_blobs_of_the_store(tmp_path: Path) -> None:
     fail(1, ["not finite", "mconnect verify"], "embed", BERT, "--text", "a cat", store=store)
     result = run("verify", BERT, "--json", "--store", store)
     assert (result.code, json.loads(result.out)["removed_from_store"]) == (1, [blob.name])
-    assert b"the next load extracts them again" in result.err
+    assert "the next load extracts them again" in result.err
     assert succeed("verify", BERT, "--store", store).startswith(b"ok  ")
     assert succeed("embed", BERT, "--text", "a cat", "--json", store=store) == expected
 

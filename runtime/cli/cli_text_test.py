@@ -85,7 +85,15 @@ def test_input_that_is_no_list_of_texts_is_refused(stdin: bytes, words: list[str
 
 
 def test_limits_are_named_with_the_value(store: Path) -> None:
-    fail(1, ["temperature", "-1"], "run", QWEN3, "--prompt", "a", "--temperature", "-1", store=store)
+    for flag, limits, values in (
+        ("--temperature", "above 0", ("-1", "0", "1e-300", "nan", "inf", "warm")),
+        ("--top-p", "up to 1", ("0", "1.1")),
+        ("--min-p", "from 0 to 1", ("-0.1",)),
+        ("--repetition-penalty", "above 0", ("0",)),
+        ("--timeout", "seconds above 0", ("0",)),
+    ):
+        for value in values:
+            fail(2, [flag, limits, value], "run", QWEN3, "--prompt", "a", flag, value, store=store)
 
 
 def test_tokenize_equals_the_reference(tokenizer: Tokenizer) -> None:

@@ -51,8 +51,7 @@ int RunVerify(const std::string& path, const std::string& store_folder, bool jso
   // What no single member shows: bytes between members, order, headers.
   if (damage.empty()) bundle->Verify();
   const Store store(StoreFolder(store_folder));
-  const std::vector<std::string> blobs =
-      store.folder().empty() ? std::vector<std::string>() : store.Verify(*bundle);
+  const std::vector<std::string> blobs = store.folder().empty() ? std::vector<std::string>() : store.Verify(*bundle);
   if (json) {
     nlohmann::ordered_json list = nlohmann::ordered_json::array();
     for (const Damage& d : damage) list.push_back({{"path", d.path}, {"message", d.message}});

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <map>
@@ -43,6 +44,22 @@ CLI::Validator WholeNumber(T least = 0, T greatest = std::numeric_limits<T>::max
         const auto result = std::from_chars(text.data(), end, value);
         if (result.ec == std::errc() && result.ptr == end && value >= least && value <= greatest) return "";
         return "'" + text + "' is not a whole number from " + limits;
+      },
+      "");
+}
+
+// Real numbers from `least`, or above it when `open`, to `greatest`. `limits` is how people write that interval.
+inline CLI::Validator RealNumber(double least, bool open, double greatest, const std::string& limits) {
+  return CLI::Validator(
+      [=](const std::string& text) -> std::string {
+        double value = 0;
+        const char* const end = text.data() + text.size();
+        const auto result = std::from_chars(text.data(), end, value);
+        const bool is_number = result.ec == std::errc() && result.ptr == end && std::isfinite(value);
+        // As the float that it becomes: 1e-300 would be 0.
+        const auto rounded = static_cast<double>(static_cast<float>(value));
+        if (is_number && (open ? rounded > least : rounded >= least) && rounded <= greatest) return "";
+        return "'" + text + "' is not a number " + limits;
       },
       "");
 }

@@ -1,12 +1,18 @@
 #include "runtime/cli/generation_flags.h"
 
 #include <cstdint>
+#include <limits>
 
 #include "runtime/cli/command.h"
 #include "runtime/cli/console.h"
 #include "runtime/cli/texts.h"
 
 namespace mconnect::cli {
+namespace {
+
+constexpr double kGreatest = std::numeric_limits<float>::max();
+
+}  // namespace
 
 void AddGenerationFlags(CLI::App* app, GenerationFlags* flags) {
   GenerateOptions& o = flags->options;
@@ -18,11 +24,15 @@ void AddGenerationFlags(CLI::App* app, GenerationFlags* flags) {
       ->check(WholeNumber<int>(1));
   app->add_option("--min-new-tokens", o.min_new_tokens, "Do not end before")->check(WholeNumber<int>());
   app->add_option("--temperature", o.temperature,
-                  "Sampling temperature, > 0; default of this and the next: the bundle's");
+                  "Sampling temperature, > 0; default of this and the next: the bundle's")
+      ->check(RealNumber(0, true, kGreatest, "above 0"));
   app->add_option("--top-k", o.top_k, "Sample from the k most probable tokens; 0: all")->check(WholeNumber<int>());
-  app->add_option("--top-p", o.top_p, "Sample from the smallest set with this probability, (0, 1]");
-  app->add_option("--min-p", o.min_p, "Drop tokens below this fraction of the most probable one, [0, 1]");
-  app->add_option("--repetition-penalty", o.repetition_penalty, "Penalty for tokens seen before, > 0; 1: none");
+  app->add_option("--top-p", o.top_p, "Sample from the smallest set with this probability, (0, 1]")
+      ->check(RealNumber(0, true, 1, "above 0 and up to 1"));
+  app->add_option("--min-p", o.min_p, "Drop tokens below this fraction of the most probable one, [0, 1]")
+      ->check(RealNumber(0, false, 1, "from 0 to 1"));
+  app->add_option("--repetition-penalty", o.repetition_penalty, "Penalty for tokens seen before, > 0; 1: none")
+      ->check(RealNumber(0, true, kGreatest, "above 0"));
   app->add_option("--presence-penalty", o.presence_penalty, "Subtracted from logits of tokens that were generated");
   app->add_option("--frequency-penalty", o.frequency_penalty, "The same, for each time that they were");
   app->add_option("--seed", o.seed, "Same seed, same text")->check(WholeNumber<std::uint64_t>())->capture_default_str();
@@ -37,7 +47,8 @@ void AddGenerationFlags(CLI::App* app, GenerationFlags* flags) {
   app->add_option("--logprobs", flags->logprobs,
                   "With --json: the log-probability of each token and of this many others, 0 to 20")
       ->check(WholeNumber<int>(0, 20));
-  app->add_option("--timeout", o.timeout_seconds, "End after so many seconds with what there is");
+  app->add_option("--timeout", o.timeout_seconds, "End after so many seconds with what there is")
+      ->check(RealNumber(0, true, kGreatest, "of seconds above 0"));
   app->add_option("--schema", flags->schema, "Write JSON that is valid under the JSON schema in this file")
       ->type_name("FILE");
   app->add_option("--regex", flags->regex, "Write what this regular expression matches")->type_name("PATTERN");
