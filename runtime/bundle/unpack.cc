@@ -30,14 +30,14 @@ constexpr std::size_t kBatch = 32;  // files written at a time
               "choose a new folder");
 }
 
-// A locked folder beside the target, ".<name>.mconnect-XXXXXX": a name that nobody else uses, so that nothing of the
+// A locked folder beside the target, ".<name>.mconnect-<random>": a name that nobody else uses, so that nothing of the
 // user's is ever removed. What dead processes left of such folders is.
 class PartialFolder {
  public:
   explicit PartialFolder(const fs::path& folder) {
     const std::string prefix = "." + folder.filename().string() + ".mconnect-";
     RemoveStale(folder.parent_path(), prefix);
-    std::string name = (folder.parent_path() / (prefix + "XXXXXX")).string();
+    std::string name = (folder.parent_path() / (prefix + "XXXXXX")).string();  // six X, which mkdtemp(3) replaces
     if (::mkdtemp(name.data()) == nullptr) ThrowErrno(errno, folder.parent_path(), "create a folder here");
     path_ = name;
     lock_ = Lock(path_);

@@ -47,15 +47,14 @@ def openvino_genai(bundle: Path, prompt: Sequence[int], new_tokens: int, threads
     import numpy as np
     import openvino as ov
     import openvino_genai
-    from openvino import opset13 as opset
+
+    from tools.builder.lowering.openvino.execute import freeze_input
 
     folder = unpack(bundle)
     weights = np.memmap(next((folder / "weights").iterdir()), np.uint8, "r")
     xml = (folder / "modules/decoder/openvino.xml").read_bytes()
     model = ov.Core().read_model(xml, ov.Tensor(weights))
-    keep = next(p for p in model.get_parameters() if "logits_to_keep" in p.output(0).names)
-    keep.output(0).replace(opset.constant(np.ones(1, np.int64)).output(0))
-    model.remove_parameter(keep)
+    freeze_input(model, "logits_to_keep", np.ones(1, np.int64))
     ov.save_model(model, folder / "openvino_model.xml", compress_to_fp16=False)
     options = {
         "INFERENCE_PRECISION_HINT": precision,

@@ -80,6 +80,7 @@ def clang_format() -> Verdict:
 def clang_tidy() -> Verdict:
     """Bugs in C++: the runtime's sources without tests, by .clang-tidy."""
     external = Path(os.path.realpath(next(RUNFILES.glob("pypi_ruff/site-packages/*/METADATA")))).parents[3]
+    # root/ in an external repository is where third_party/deb unpacks a package: nothing of the machine's own /usr.
     system = [*external.glob("*/root/usr/include"), *external.glob("*/root/usr/include/x86_64-linux-gnu")]
     system += [*external.glob("*/root/usr/include/python3.*"), *external.glob("pypi_*/site-packages/*/include")]
     own = sorted({f.split("/include/")[0] + "/include" for f in files(r"/include/mconnect/")})

@@ -66,7 +66,7 @@ Fragment JsonText::AnyChar() {
            builder_.Bytes(static_cast<unsigned char>(extra_high[0]), static_cast<unsigned char>(extra_high[1]))});
     };
     const auto any_hex = [&] { return hex("af", "AF"); };
-    // \uXXXX but for halves of surrogate pairs, D800 to DFFF.
+    // \u and four digits, but for halves of surrogate pairs, D800 to DFFF.
     const Fragment first = builder_.Either(
         {hex("ac", "AC"), builder_.Literal("e"), builder_.Literal("E"), builder_.Literal("f"), builder_.Literal("F")});
     const Fragment ordinary = builder_.Then(builder_.Then(first, any_hex()), builder_.Then(any_hex(), any_hex()));
