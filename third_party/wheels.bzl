@@ -41,6 +41,16 @@ _RUFF = """
 filegroup(name = "program", srcs = glob(["site-packages/ruff-*.data/scripts/ruff", "site-packages/ruff-*.dist-info/METADATA"]))
 """
 
+_TBB = """
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
+cc_library(
+    name = "headers",
+    hdrs = glob(["site-packages/tbb_devel-*.data/data/include/**/*.h"]),
+    includes = glob(["site-packages/tbb_devel-*.data/data/include"], exclude_directories = 0),
+)
+"""
+
 WHEEL_OPTIONS = {
     "gguf": {"exclude": ["site-packages/gguf/scripts/**"], "without": ["requests"]},  # the network is not its business here
     "networkx": {"exclude": ["site-packages/networkx/**/tests/**"]},
@@ -50,6 +60,8 @@ WHEEL_OPTIONS = {
     "pybind11": {"build": _PYBIND11},
     "ruff": {"build": _RUFF},
     "sympy": {"exclude": ["site-packages/sympy/**/tests/**", "site-packages/isympy*"]},
+    # Headers alone: the library is OpenVINO's own, of which a process must have one.
+    "tbb_devel": {"build": _TBB, "without": ["tbb"]},
     "tiktoken": {"without": ["requests"]},  # as gguf
     "torch": {"exclude": ["site-packages/torch/include/**", "site-packages/torch/share/**", "site-packages/torch/lib/*.a"]},
 }

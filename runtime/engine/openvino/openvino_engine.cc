@@ -21,6 +21,7 @@
 #include "runtime/base/log.h"
 #include "runtime/engine/openvino/core.h"
 #include "runtime/engine/openvino/gated_linear.h"
+#include "runtime/engine/openvino/in_place_linear.h"
 #include "runtime/engine/openvino/residency.h"
 
 namespace mconnect {
@@ -182,7 +183,11 @@ std::unique_ptr<OpenedVariant> Open(const mc_engine_source& source) {
       throw Error(ErrorCode::kCorrupt, std::string(source.label) + ": OpenVINO " + openvino::Version() +
                                            " cannot read " + source.artifact + ": " + openvino::Explanation(e.what()));
     }
-    if (!bf16) openvino::KeepGatesApart(*model);
+    if (!bf16) {
+      openvino::KeepGatesApart(*model);
+      // Their weights are read in every run: giving the pages back would only make them fault again.
+      if (openvino::ReadLinearsInPlace(*model) > 0) variant->mapping = nullptr;
+    }
     variant->model = cpu.core.compile_model(model, cpu.device, Properties(options, bf16));
   }
   ::malloc_trim(0);  // what reading and compiling needed for a while

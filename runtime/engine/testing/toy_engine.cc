@@ -27,8 +27,8 @@ struct Context {
   std::vector<float> output;
   mc_engine_tensor view = {};
   std::optional<mc_engine_tensor> bound;
-  // One entry a row of the cache: what was attended, and the mask over all that came.
-  std::vector<std::vector<std::int64_t>> seen, masks;
+  // One entry a row of the cache: the token of each column, and whether the mask shows it.
+  std::vector<std::vector<std::int64_t>> ids, masks;
 };
 
 ToyVariant* Own(mc_engine_variant* variant) { return reinterpret_cast<ToyVariant*>(variant); }
@@ -36,7 +36,7 @@ const ToyVariant* Own(const mc_engine_variant* variant) { return reinterpret_cas
 Context* Own(mc_engine_context* context) { return reinterpret_cast<Context*>(context); }
 
 thread_local std::string last_error;
-std::atomic<std::int64_t> contexts = 0, runs = 0;
+std::atomic<std::int64_t> contexts = 0, runs = 0, tokens_run = 0;
 
 int32_t Fail(ErrorCode code, const std::string& message) {
   last_error = message;
@@ -142,29 +142,35 @@ void RunEncoder(Context& c) {
 
 std::string RunDecoder(Context& c) {
   const std::int64_t batch = c.inputs[0].shape[0], tokens = c.inputs[0].shape[1], vocab = c.variant->size;
-  if (c.seen.empty()) c.seen.resize(static_cast<size_t>(batch)), c.masks.resize(static_cast<size_t>(batch));
-  std::vector<std::vector<std::int64_t>> seen, masks;
+  if (c.ids.empty()) c.ids.resize(static_cast<size_t>(batch)), c.masks.resize(static_cast<size_t>(batch));
+  std::vector<std::vector<std::int64_t>> ids, masks;
   for (std::int64_t b = 0; b < batch; ++b) {
     const auto row = static_cast<size_t>(static_cast<const std::int32_t*>(c.inputs[3].data)[b]);
-    if (row >= c.seen.size()) return "beam_idx names a row that the cache does not have";
-    seen.push_back(c.seen[row]), masks.push_back(c.masks[row]);
+    if (row >= c.ids.size()) return "beam_idx names a row that the cache does not have";
+    ids.push_back(c.ids[row]), masks.push_back(c.masks[row]);
   }
   const std::int64_t total = c.inputs[1].shape[1], asked = I64(c.inputs[4])[0];
   const std::int64_t kept = asked == 0 ? tokens : std::min(asked, tokens);
   c.output.assign(static_cast<size_t>(batch * kept * vocab), 0.0f);
   for (std::int64_t b = 0; b < batch; ++b) {
-    auto& row = seen[static_cast<size_t>(b)];
+    auto& columns = ids[static_cast<size_t>(b)];
     auto& mask = masks[static_cast<size_t>(b)];
     if (static_cast<std::int64_t>(mask.size()) + tokens != total) return "attention_mask is not past+tokens long";
     const std::int64_t* now = I64(c.inputs[1]) + b * total;
-    if (!std::equal(mask.begin(), mask.end(), now)) return "attention_mask changes the past";
+    std::vector<std::int64_t> row;  // what the mask shows
+    for (size_t column = 0; column < mask.size(); ++column) {
+      if (now[column] > mask[column]) return "attention_mask shows what it hid";
+      mask[column] = now[column];
+      if (now[column] != 0) row.push_back(columns[column]);
+    }
     for (std::int64_t t = 0; t < tokens; ++t) {
       const bool attended = now[mask.size()] != 0;
       mask.push_back(attended);
+      columns.push_back(I64(c.inputs[0])[b * tokens + t]);
       if (attended) {
         if (I64(c.inputs[2])[b * tokens + t] != static_cast<std::int64_t>(row.size()))
           return "position_ids do not count the tokens";
-        row.push_back(I64(c.inputs[0])[b * tokens + t]);
+        row.push_back(columns.back());
       }
       if (t < tokens - kept || row.empty()) continue;
       const std::int64_t next = ToyNext(row, vocab);
@@ -172,7 +178,8 @@ std::string RunDecoder(Context& c) {
       for (std::int64_t v = 0; v < vocab; ++v) logits[v] = 8.0f - static_cast<float>(std::abs(v - next));
     }
   }
-  c.seen = std::move(seen), c.masks = std::move(masks);
+  tokens_run += batch * tokens;
+  c.ids = std::move(ids), c.masks = std::move(masks);
   c.view.rank = 3;
   c.view.shape[0] = batch, c.view.shape[1] = kept, c.view.shape[2] = vocab;
   return "";
@@ -201,7 +208,7 @@ int32_t Output(mc_engine_context* context, size_t, mc_engine_tensor* tensor) {
 }
 
 int32_t Reset(mc_engine_context* context) {
-  Own(context)->seen.clear();
+  Own(context)->ids.clear();
   Own(context)->masks.clear();
   return 0;
 }
@@ -233,6 +240,7 @@ std::int64_t ToyNext(std::span<const std::int64_t> tokens, std::int64_t vocabula
 
 std::int64_t ToyContexts() noexcept { return contexts; }
 std::int64_t ToyRuns() noexcept { return runs; }
+std::int64_t ToyTokens() noexcept { return tokens_run; }
 
 }  // namespace mconnect
 
