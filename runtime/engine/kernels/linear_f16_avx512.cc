@@ -27,9 +27,8 @@ struct Avx512 {
   MCONNECT_INLINE static void Sum4(Vec a, Vec b, Vec c, Vec d, float* out) {
     const Vec ab = _mm512_add_ps(_mm512_unpacklo_ps(a, b), _mm512_unpackhi_ps(a, b));
     const Vec cd = _mm512_add_ps(_mm512_unpacklo_ps(c, d), _mm512_unpackhi_ps(c, d));
-    const Vec all = _mm512_add_ps(
-        _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
-        _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
+    const Vec all = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))),
+                                  _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(ab), _mm512_castps_pd(cd))));
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(all), _mm512_extractf32x8_ps(all, 1));
     _mm_storeu_ps(out, _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1)));
   }
@@ -56,7 +55,8 @@ struct Avx512 {
     // a[4 i + j]: columns j, j + 4, j + 8, j + 12 of rows 4 i ... 4 i + 3.
 #pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) {
-      const Vec low0 = _mm512_shuffle_f32x4(a[j], a[4 + j], 0x44), low1 = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], 0x44);
+      const Vec low0 = _mm512_shuffle_f32x4(a[j], a[4 + j], 0x44),
+                low1 = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], 0x44);
       const Vec high0 = _mm512_shuffle_f32x4(a[j], a[4 + j], 0xee),
                 high1 = _mm512_shuffle_f32x4(a[8 + j], a[12 + j], 0xee);
       Store(out + j * out_stride, _mm512_shuffle_f32x4(low0, low1, 0x88));

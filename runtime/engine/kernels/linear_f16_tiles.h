@@ -1,9 +1,9 @@
 // The algorithm of LinearF16, for any vector width. Included by one file for each instruction set, which is compiled
 // for it: so this header includes nothing that holds inline functions, of which the linker would keep one copy for all.
 //
-// Isa: kLanes; kTileRows and kDotTileRows, the rows of a panel's and of a dot product's tile that fill the registers; Vec; Zero(), Load(const float*),
-// Store(float*, Vec), LoadF16(const uint16_t*), ScalarF16(uint16_t), Broadcast(float), Fma(a, b, c) = a * b + c,
-// Prefetch(const void*), Sum4(a, b, c, d, float out[4]), the sum of the lanes of each, and
+// Isa: kLanes; kTileRows and kDotTileRows, the rows of a panel's and of a dot product's tile that fill the registers;
+// Vec; Zero(), Load(const float*), Store(float*, Vec), LoadF16(const uint16_t*), ScalarF16(uint16_t), Broadcast(float),
+// Fma(a, b, c) = a * b + c, Prefetch(const void*), Sum4(a, b, c, d, float out[4]), the sum of the lanes of each, and
 // TransposeF16(w, stride, out, out_stride): kLanes x kLanes values as f32, column by column.
 #ifndef MCONNECT_ENGINE_KERNELS_LINEAR_F16_TILES_H_
 #define MCONNECT_ENGINE_KERNELS_LINEAR_F16_TILES_H_
@@ -18,7 +18,8 @@ namespace {
 
 constexpr size_t kLineValues = 64 / sizeof(uint16_t);  // weights in a line of the cache
 
-// Few rows: each output is a dot product along the stored row. Up to this many, expanding a panel costs more than it saves.
+// Few rows: each output is a dot product along the stored row. Up to this many, expanding a panel costs more than it
+// saves.
 constexpr size_t kDotRows = 48;
 
 // Rows of weights read side by side: their accumulators hide the latency of the multiply-add.
@@ -27,14 +28,15 @@ constexpr size_t kDotColumns = 4;
 // Bytes of weights that stay in the second-level cache while all rows of x pass over them.
 constexpr size_t kDotBlockBytes = 128 << 10;
 
-// Rows of the next tile where `rows` are left and a tile holds `most`: even tiles, since one of few rows waits for latency.
+// Rows of the next tile where `rows` are left and a tile holds `most`: even tiles, since one of few rows waits for
+// latency.
 MCONNECT_INLINE size_t TileRows(size_t rows, size_t most) {
   const size_t tiles = (rows + most - 1) / most;
   return (rows + tiles - 1) / tiles;
 }
 
-// kRows x kColumns outputs. The stored rows are too short for the hardware's own prefetching: where `ahead`, the lines of
-// the next tile are asked for here.
+// kRows x kColumns outputs. The stored rows are too short for the hardware's own prefetching: where `ahead`, the lines
+// of the next tile are asked for here.
 template <class Isa, int kRows, int kColumns>
 MCONNECT_INLINE void DotTile(const float* x, size_t inputs, const uint16_t* w, size_t outputs, bool ahead, float* y) {
   typename Isa::Vec sums[kRows][kColumns];
@@ -161,7 +163,8 @@ void PanelRows(const float* x, size_t rows, size_t x_stride, size_t inputs, cons
   }
 }
 
-// Expands w[0...2 * kLanes, 0...inputs], of row stride `stride`, into panel [inputs, 2 * kLanes]. `ahead`: as for DotTile.
+// Expands w[0...2 * kLanes, 0...inputs], of row stride `stride`, into panel [inputs, 2 * kLanes]. `ahead`: as for
+// DotTile.
 template <class Isa>
 void FillPanel(const uint16_t* w, size_t stride, size_t inputs, bool ahead, float* panel) {
   constexpr size_t kLanes = Isa::kLanes, kWidth = 2 * kLanes;

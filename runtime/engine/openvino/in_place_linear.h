@@ -7,8 +7,8 @@
 namespace mconnect::openvino {
 
 // Replaces each linear x W^T whose W is f16 [outputs, inputs], expanded to f32, by one that runs on the project's own
-// kernels (runtime/engine/kernels) and reads W in the memory that the constant points to; returns how many. Does nothing
-// on a CPU for which there is no kernel.
+// kernels (runtime/engine/kernels) and reads W in the memory that the constant points to; returns how many. Does
+// nothing on a CPU for which there is no kernel.
 //
 // OpenVINO would pack W for few rows and once more for many, in private memory, and reads it at less than half the
 // memory's speed when there is one row (docs/performance.md).
