@@ -48,7 +48,12 @@ class InPlaceLinear : public ov::op::Op {
     return std::make_shared<InPlaceLinear>(inputs.at(0), weights_);
   }
 
-  bool visit_attributes(ov::AttributeVisitor&) override { return true; }
+  bool visit_attributes(ov::AttributeVisitor& visitor) override {
+    // OpenVINO merges operations of equal inputs and attributes: those of other weights must differ.
+    auto address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(weights_->get_data_ptr()));
+    visitor.on_attribute("weights", address);
+    return true;
+  }
 
   bool has_evaluate() const override { return true; }
 

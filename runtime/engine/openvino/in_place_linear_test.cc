@@ -47,7 +47,7 @@ ov::Tensor Output(ov::InferRequest& request, std::size_t batch, std::size_t toke
   for (std::size_t i = 0; i < x.get_size(); ++i) x.data<float>()[i] = std::sin(static_cast<float>(i));
   request.set_input_tensor(x);
   request.infer();
-  return request.get_output_tensor();
+  return request.get_output_tensor(0);
 }
 
 // One where this CPU has a kernel, none elsewhere.
@@ -82,6 +82,21 @@ TEST(InPlaceLinear, KeepsNoCopyOfTheWeights) {
   auto* const data = static_cast<ov::float16*>(const_cast<void*>(weights->get_data_ptr()));
   for (std::size_t i = 0; i < kInputs; ++i) data[i] = ov::float16(static_cast<float>(data[i]) * 2);
   EXPECT_NEAR(Output(request, 1, 1).data<float>()[0], 2 * before, 1e-5);
+}
+
+TEST(InPlaceLinear, TellsLinearsOfOneInputApart) {
+  const auto x = std::make_shared<Parameter>(ov::element::f32, ov::PartialShape{-1, -1, kInputs});
+  ov::OutputVector outputs;
+  for (const float value : {1.0f, 2.0f}) {
+    const auto w = Constant::create(ov::element::f16, {kOutputs, kInputs}, std::vector<float>(1, value));
+    outputs.push_back(std::make_shared<MatMul>(x, std::make_shared<Convert>(w, ov::element::f32), false, true));
+  }
+  const auto model = std::make_shared<ov::Model>(outputs, ov::ParameterVector{x});
+  EXPECT_EQ(ReadLinearsInPlace(*model), 2 * Expected());
+  auto request = Compile(model).create_infer_request();
+  Output(request, 1, 1);
+  const float first = request.get_output_tensor(0).data<float>()[0];
+  EXPECT_NEAR(request.get_output_tensor(1).data<float>()[0], 2 * first, 1e-5);
 }
 
 TEST(InPlaceLinear, LeavesOtherWeightsToOpenVino) {
