@@ -98,7 +98,7 @@ def build(
                 "tasks": [task],
             }
             progress("write", 0, 1)
-            identity = write_bundle(out, manifest, members)
+            identity = write_bundle(out, manifest, members, work=work)
             progress("write", 1, 1)
             return identity
     except OSError as error:

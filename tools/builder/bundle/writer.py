@@ -44,6 +44,7 @@ def write_bundle(
     *,
     build_keys: Mapping[str, str] | None = None,
     threads: int | None = None,
+    work: Path | None = None,
 ) -> str:
     """Writes the bundle `path` and returns its id, the sha256 of its manifest.json.
 
@@ -54,6 +55,7 @@ def write_bundle(
       build_keys: 64 hex digits for each member whose bytes vary from build to build. The id covers the key in place of
         the content.
       threads: how many compress; the bytes do not depend on it.
+      work: a folder of `path`'s file system for the file on its way; one is made and removed where there is none.
 
     Raises:
       BundleError: the manifest or a member breaks a rule of the format.
@@ -76,7 +78,7 @@ def write_bundle(
     identity = hashlib.sha256(content).hexdigest()
     sources: dict[str, bytes | Path] = {MANIFEST: content, **{name: members[name] for name in paths}}
     digests[MANIFEST] = (len(content), identity)
-    with _replacing(Path(path)) as out:
+    with _replacing(Path(path), work) as out:
         _write(out, sources, digests, threads or len(os.sched_getaffinity(0)))
     return identity
 
@@ -170,9 +172,9 @@ def _write(
 
 
 @contextlib.contextmanager
-def _replacing(path: Path) -> Iterator[IO[bytes]]:
+def _replacing(path: Path, work: Path | None) -> Iterator[IO[bytes]]:
     """A file that takes the place of `path` when the block ends well and leaves nothing when it does not."""
-    with work_folder(path) as folder:
+    with work_folder(path) if work is None else contextlib.nullcontext(work) as folder:
         partial = folder / "bundle"
         with partial.open("wb") as file:
             yield file
