@@ -156,3 +156,13 @@ def test_padding_is_declared(tmp_path: Path) -> None:
     with safe_open(written.path, "np") as file:
         padding = [name for name in sorted(file.keys()) if name not in written.placements]
         assert padding and all(name.startswith("padding.") and not file.get_tensor(name).any() for name in padding)
+
+
+def test_every_bf16_number_is_known_to_survive_f16_or_not() -> None:
+    bits = np.arange(1 << 16, dtype=np.uint16).view(ml_dtypes.bfloat16)
+    exact = bits.astype(np.float32)
+    with np.errstate(over="ignore", under="ignore"):
+        want = exact.astype(np.float16).astype(np.float32) == exact
+    assert [wf._survives_f16(bits[i : i + 1]) for i in range(len(bits))] == want.tolist()
+    assert wf._survives_f16(bits[want]) and not wf._survives_f16(bits)
+    assert wf._survives_f16(bits[:0])
