@@ -10,18 +10,20 @@ every offset is checked before it is used. Format: https://huggingface.co/docs/s
 
 from __future__ import annotations
 
-import json
 import math
 import mmap
+import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+
+from tools.builder.files import FileError, check_members, open_plain, parse_json, read_json
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -39,6 +41,11 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
 }
 FLOATS = ("F64", "F32", "F16", "BF16")
 MAX_HEADER = 100_000_000  # the format's own limit, in bytes
+MEMBERS = (
+    "*.json", "*.txt", "*.safetensors", "*.jinja", "*.model", "*.tiktoken", "*/config.json",
+    "additional_chat_templates/*.jinja", "README.md", "LICENSE*",
+)  # fmt: skip
+"""What a build may read of a folder."""
 _SINGLE, _INDEX = "model.safetensors", "model.safetensors.index.json"
 
 
@@ -77,6 +84,10 @@ class Checkpoint:
             raise CheckpointError(
                 f"{folder} is not a folder; a checkpoint is a folder with config.json and *.safetensors"
             )
+        try:
+            check_members(folder, MEMBERS)
+        except FileError as error:
+            raise CheckpointError(str(error)) from None
         config = _read_json(folder / "config.json")
         if (folder / _SINGLE).exists():
             return Checkpoint(folder, config, read_header(folder / _SINGLE))
@@ -132,9 +143,16 @@ class Checkpoint:
 
     def _map(self, path: Path) -> mmap.mmap:
         if path not in self._maps:
-            with path.open("rb") as file:
+            with _opened(path) as file:
                 self._maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
         return self._maps[path]
+
+
+def _opened(path: Path) -> IO[bytes]:
+    try:
+        return open_plain(path)
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
 
 
 def read_header(path: Path) -> dict[str, Tensor]:
@@ -143,8 +161,8 @@ def read_header(path: Path) -> dict[str, Tensor]:
     def fail(reason: str) -> CheckpointError:
         return CheckpointError(f"{path}: {reason}. The file is damaged or incomplete: fetch it again")
 
-    total = path.stat().st_size
-    with path.open("rb") as file:
+    with _opened(path) as file:
+        total = os.fstat(file.fileno()).st_size
         prefix = file.read(8)
         if len(prefix) < 8:
             raise fail(f"{total} bytes cannot hold a header length of 8")
@@ -153,9 +171,11 @@ def read_header(path: Path) -> dict[str, Tensor]:
             raise fail(f"the header is {length} bytes long, the file {total}, and a header at most {MAX_HEADER}")
         text = file.read(length)
     try:
-        header = json.loads(text.decode("utf-8"), object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise fail(f"the header is not JSON ({error})") from None
+        header = parse_json(text.decode("utf-8"), "the header", _unique)
+    except UnicodeDecodeError as error:
+        raise fail(f"the header is not UTF-8 ({error.reason} at byte {error.start})") from None
+    except FileError as error:
+        raise fail(str(error)) from None
     if not isinstance(header, dict):
         raise fail("the header is not a JSON object")
     header.pop("__metadata__", None)
@@ -219,11 +239,11 @@ def _read_shards(folder: Path) -> dict[str, Tensor]:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        body = json.loads(path.read_text("utf-8"))
+        body = read_json(path)
     except FileNotFoundError:
         raise CheckpointError(f"{path.parent} has no {path.name}") from None
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not JSON: {error}") from None
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
     if not isinstance(body, dict):
         raise CheckpointError(f"{path} is not a JSON object")
     return body

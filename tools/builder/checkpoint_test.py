@@ -107,7 +107,7 @@ def test_RefusesPickleAndSaysWhatToDo(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content, reason", [(None, "has no config.json"), ("{", "is not JSON"), ("[1]", "not a JSON object")]
+    "content, reason", [(None, "has no config.json"), ("{", "is not valid JSON"), ("[1]", "not a JSON object")]
 )
 def test_RefusesAFolderWithoutConfig(tmp_path: Path, content: str | None, reason: str) -> None:
     if content is not None:
@@ -138,8 +138,8 @@ def with_entry(**changes: Any) -> dict[str, Any]:
         (b"1234567", "cannot hold a header length"),
         (struct.pack("<Q", 1 << 62), "the header is .* bytes long"),
         (struct.pack("<Q", 100) + b"{}", "the header is 100 bytes long, the file 10"),
-        (pack(b"{", b""), "not JSON"),
-        (pack(b"\xff\xfe", b""), "not JSON"),
+        (pack(b"{", b""), "the header is not valid JSON"),
+        (pack(b"\xff\xfe", b""), "the header is not UTF-8"),
         (pack([], b""), "not a JSON object"),
         (pack(b'{"a":{},"a":{}}', b""), "'a' stands twice"),
         (pack({"a": 1}, b""), "tensor a is not described"),

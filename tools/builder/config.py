@@ -20,6 +20,7 @@ interpret is an error that names the field.
 from __future__ import annotations
 
 import dataclasses
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -74,12 +75,14 @@ def read(cls: type[T], config: Mapping[str, Any]) -> T:
         raise ConfigError(f"config.json: {error}") from None
 
 
+def is_finite(value: Any) -> bool:
+    """Whether a JSON value is a number that a float can hold."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
 def number(where: str, value: Any, *, least: float, above: bool = False) -> float:
     """A finite number of at least `least` (above it, if `above`). Raises `ConfigError` naming `where`."""
-    ok = (
-        isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < float("inf")
-    )
-    if not ok or value < least or (above and value == least):
+    if not is_finite(value) or value < least or (above and value == least):
         raise ConfigError(
             f"config.json: {where} is {value!r}; it must be a number {'above' if above else 'of at least'} {least}"
         )
@@ -107,8 +110,9 @@ def _value(name: str, value: Any, kind: Any) -> Any:
             (item,) = typing.get_args(option)
             if isinstance(value, list):
                 return [_value(f"{name}[{i}]", v, item) for i, v in enumerate(value)]
-        elif option is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
+        elif option is float:
+            if is_finite(value):
+                return float(value)
         elif isinstance(option, type) and isinstance(value, option) and (option is bool or not isinstance(value, bool)):
             return value
     raise ConfigError(f"config.json: {name} is {value!r}; it must be {' or '.join(_show(o) for o in options)}")
@@ -122,7 +126,7 @@ def _show(option: Any) -> str:
     return (
         "null"
         if option is type(None)
-        else {"int": "an integer", "float": "a number", "bool": "true or false"}.get(
+        else {"int": "an integer", "float": "a finite number", "bool": "true or false"}.get(
             option.__name__, f"a {option.__name__}"
         )
     )

@@ -298,4 +298,6 @@ def _caller() -> str:
         if path != Path(__file__) and (path.parent != _HERE / "ops" or path.name.endswith("_test.py")):
             break
         frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+    path = Path(frame.f_code.co_filename)
+    root = _HERE.parents[1]  # of the repository: below it, the path by which a reader knows the file
+    return f"{path.relative_to(root) if path.is_relative_to(root) else path}:{frame.f_lineno}"

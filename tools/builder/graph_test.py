@@ -43,8 +43,8 @@ def test_AMistakeNamesOpShapesAndLine() -> None:
         i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if text.endswith("# this " + "line")
     )
     message = str(caught.value)
-    assert f"graph_test.py:{line}: " in message
-    assert message.startswith("linear at ") and "x f32[batch,16], weight f32[8,32]" in message
+    assert message.startswith(f"linear at tools/builder/graph_test.py:{line}: ")
+    assert "x f32[batch,16], weight f32[8,32]" in message
     assert "the last dimension of x is 16 and the weight takes 32" in message
 
 

@@ -30,6 +30,7 @@ from tools.builder.lowering.openvino.engine import ov
 from tools.builder.lowering.openvino.execute import compile_model
 from tools.builder.pipeline import BuildError, build
 from tools.builder.resolve import Family, FamilyError
+from tools.builder.sizes import SizeError
 from tools.builder.source import ZSTD_MAGIC, SourceError
 from tools.builder.weights import WeightError
 
@@ -235,7 +236,7 @@ def _without(name: str) -> dict[str, Any]:
         (
             {"model.safetensors": b"\x10\0\0\0\0\0\0\0{damaged........"},
             CheckpointError,
-            "model.safetensors: the header is not JSON",
+            "model.safetensors: the header is not valid JSON",
         ),
         ({"model.safetensors": b"\xff" * 40}, CheckpointError, "model.safetensors: the header is"),
         ({"config.json": None}, CheckpointError, "has no config.json"),
@@ -245,6 +246,13 @@ def _without(name: str) -> dict[str, Any]:
             "No family builds the architecture ToyModle. Near misses: ToyModel",
         ),
         ({"tokenizer.json": None}, AssetError, "has no tokenizer.json"),
+        ({"tokenizer.json": {}}, AssetError, "tokenizer.json has no object 'model', .*; fetch it again"),
+        ({"tokenizer.json": {"model": 1}}, AssetError, "tokenizer.json has no object 'model'"),
+        (
+            {"config.json": {"architectures": ["ToyModel"], "hidden_size": -64}},
+            SizeError,
+            "hidden_size is -64; it must be an integer from 1 to .*; correct the field, or fetch config.json again",
+        ),
         (
             {"tokenizer_config.json": {"tokenizer_class": "Other"}},
             AssetError,

@@ -12,9 +12,9 @@ config, weights)`. The source may also define `PREFIXES` and `UNNEEDED` (see `to
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import importlib.util
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,8 +22,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tools.builder import config
+from tools.builder import config, sizes
 from tools.builder.checkpoint import Checkpoint
+from tools.builder.files import FileError, read_json
 from tools.builder.graph import Graph
 from tools.builder.weights import Ledger, Weights
 
@@ -48,8 +49,10 @@ class Family:
     def open(path: Path) -> Family:
         """Reads one `family.json`. Raises `FamilyError`."""
         try:
-            body = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError) as error:
+            body = read_json(path)
+        except FileError as error:
+            raise FamilyError(str(error)) from None
+        except OSError as error:
             raise FamilyError(f"{path}: {error}") from None
         if not isinstance(body, dict) or set(body) != set(_FIELDS):
             raise FamilyError(f"{path} must be an object with exactly {', '.join(_FIELDS)}")
@@ -87,7 +90,11 @@ class Family:
         task = next(iter(self.tasks)) if task is None else task
         if task not in self.tasks:
             raise FamilyError(f"family {self.name} has no task {task!r}; it has {', '.join(self.tasks)}")
+        sizes.check(checkpoint.config)
         source, settings = self.load(), self.config(checkpoint.config)
+        complete = {**checkpoint.config, **_integers(settings)}
+        sizes.check(complete)
+        sizes.check_tensors(complete, {name: tensor.shape for name, tensor in checkpoint.tensors.items()})
         ledger = Ledger(checkpoint, getattr(source, "PREFIXES", ()))
         graphs = {}
         for module in self.tasks[task]:
@@ -98,6 +105,12 @@ class Family:
                 raise config.ConfigError(f"config.json: a size in it is impossible for {self.name}: {error}") from error
         ledger.check(getattr(source, "UNNEEDED", ()))
         return graphs
+
+
+def _integers(settings: Any) -> dict[str, int | None]:
+    """The sizes that a family's `Config` holds, defaults included."""
+    values = vars(settings).items() if dataclasses.is_dataclass(settings) else ()
+    return {name: value for name, value in values if value is None or type(value) is int}
 
 
 def index(folders: Iterable[Path]) -> list[Family]:

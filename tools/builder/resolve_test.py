@@ -150,3 +150,20 @@ def test_AFamilyWithoutItsSourceIsAnError(tmp_path: Path) -> None:
     path = family(tmp_path, "delta", source="elsewhere.py")
     with pytest.raises(FamilyError, match="elsewhere.py is not a Python file"):
         Family.open(path).load()
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        ({"num_hidden_layers": 0}, "num_hidden_layers is 0; it must be an integer from 1"),
+        ({"vocab_size": 9}, r"vocab_size is 9, and axis 0 of the tensor embed_tokens.weight \[5, 4\] is 5"),
+        ({}, r"hidden_size is 8, and axis 1 of the tensor embed_tokens.weight"),
+    ],
+)
+def test_SizesAreCheckedBeforeTheFamilySeesThem(tmp_path: Path, config: dict[str, Any], reason: str) -> None:
+    path = family(tmp_path, "delta")
+    source = SOURCE.replace("size: int = 4", "hidden_size: int | None = 8").replace("c.size", "1 / 0")
+    path.with_name("delta.py").write_text(source)
+    folder = checkpoint_folder(tmp_path / "model", config, zeros(embed_tokens__weight=(5, 4)))
+    with pytest.raises(ConfigError, match=reason):  # in the last case of the family's own default
+        Family.open(path).record(Checkpoint.open(folder))

@@ -8,12 +8,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tools.builder.checkpoint import Checkpoint
+from tools.builder.checkpoint import MEMBERS, Checkpoint
+from tools.builder.files import FileError, open_plain
 from tools.builder.gguf.checkpoint import GgufCheckpoint
 from tools.builder.gguf.reader import MAGIC
-
-PATTERNS = ("*.json", "*.txt", "*.safetensors", "*/config.json", "*.jinja", "README.md", "LICENSE*")
-"""What a build may read of a repository."""
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 """How a bundle begins."""
@@ -21,9 +19,13 @@ GGUF_MAGIC = MAGIC
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 _SMALL_FILES = (
-    "added_tokens.json", "config.json", "config_sentence_transformers.json", "generation_config.json", "merges.txt",
-    "model.safetensors.index.json", "modules.json", "special_tokens_map.json", "tokenizer.json",
-    "tokenizer_config.json", "vocab.json", "vocab.txt",
+    "added_tokens.json", "chat_template.jinja", "chat_template.json", "config.json",
+    "config_sentence_transformers.json", "generation_config.json", "merges.txt", "model.safetensors.index.json",
+    "modules.json", "special_tokens_map.json", "tekken.json", "tokenizer.json", "tokenizer_config.json", "vocab.json",
+    "vocab.txt",
+)  # fmt: skip
+_SMALL_PATTERNS = (
+    "sentence_*_config.json", "*_Pooling/config.json", "*.model", "*.tiktoken", "additional_chat_templates/*.jinja",
 )  # fmt: skip
 
 
@@ -59,7 +61,7 @@ class Source:
         paths = {tensor.file for tensor in checkpoint.tensors.values()}
         if self.gguf is None:
             paths |= {self.folder / name for name in _SMALL_FILES}
-            paths |= set(self.folder.glob("sentence_*_config.json")) | set(self.folder.glob("*_Pooling/config.json"))
+            paths |= {path for pattern in _SMALL_PATTERNS for path in self.folder.glob(pattern)}
         files = sorted((path.relative_to(self.folder).as_posix(), path) for path in paths if path.is_file())
         return {
             "files": [{"path": name, "sha256": _sha256(path), "size": path.stat().st_size} for name, path in files],
@@ -82,9 +84,12 @@ def locate(checkpoint: str, revision: str | None = None) -> Source:
                 f"revision {revision!r} is given, but {checkpoint} is a folder; only hub repositories have revisions"
             )
         return Source(path, gguf=None if (path / "config.json").exists() else _only_gguf(path))
-    if path.exists():
-        with open(path, "rb") as file:
-            magic = file.read(4)
+    if path.exists() or path.is_symlink():
+        try:
+            with open_plain(path) as file:
+                magic = file.read(4)
+        except FileError as error:
+            raise SourceError(str(error)) from None
         if magic == GGUF_MAGIC:
             if revision is not None:
                 raise SourceError(
@@ -132,7 +137,7 @@ def licence(folder: Path) -> str | None:
         )
         if stated := fields.get("license_name") if fields.get("license") == "other" else fields.get("license"):
             return str(stated)
-    for path in sorted(folder.glob("LICENSE*")):
+    for path in sorted(path for path in folder.glob("LICENSE*") if path.is_file()):
         text = path.read_text(encoding="utf-8", errors="replace")
         for name, marks in _LICENCES.items():
             if all(mark in text for mark in marks):
@@ -154,7 +159,7 @@ def _fetch(repository: str, revision: str | None) -> Source:
 
     where = f"{repository}@{revision}" if revision else repository
     try:
-        folder = Path(huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(PATTERNS)))
+        folder = Path(huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=list(MEMBERS)))
     except errors.GatedRepoError:
         raise SourceError(
             f"{where} is gated: accept its terms on its page, then set HF_TOKEN to a token that may read it"

@@ -34,12 +34,16 @@ def test_a_name_is_made_of_the_source(folder: str, repository: str | None, name:
 
 
 def test_files_that_a_build_depends_on_are_recorded(tmp_path: Path) -> None:
-    folder = toy.checkpoint(tmp_path, **{"pytorch_model.bin": b"junk", "notes.md": "junk"})
+    folder = toy.checkpoint(
+        tmp_path,
+        **{"pytorch_model.bin": b"junk", "notes.md": "junk", "tokenizer.model": b"junk", "chat_template.jinja": "junk"},
+    )
     (folder / "1_Pooling" / "config.json").write_text("{}")
     row = Source(folder).manifest(Checkpoint.open(folder))
     assert (row["source"], row["repository"], row["revision"]) == ("folder", None, None)
     assert [file["path"] for file in row["files"]] == [
-        "1_Pooling/config.json", "config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json",
+        "1_Pooling/config.json", "chat_template.jinja", "config.json", "model.safetensors", "tokenizer.json",
+        "tokenizer.model", "tokenizer_config.json",
     ]  # fmt: skip
     for file in row["files"]:
         content = (folder / file["path"]).read_bytes()

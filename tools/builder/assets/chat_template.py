@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.builder.assets.jinja_tree import TemplateError, compile_template
-from tools.builder.assets.reading import AssetError, canonical, read_object
+from tools.builder.assets.reading import AssetError, canonical, read_object, read_text
 
 FORMAT = 1
 _TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
@@ -51,21 +51,14 @@ def _sources(folder: Path) -> dict[str, tuple[str, str]]:
     files = [("default", folder / "chat_template.jinja")]
     files += [(path.stem, path) for path in sorted((folder / "additional_chat_templates").glob("*.jinja"))]
     for name, path in files:
-        if path.is_file():
-            sources[name] = (str(path), _read(path))
+        if path.exists():
+            sources[name] = (str(path), read_text(path))
     if sources:
         return sources
     for path in (folder / "tokenizer_config.json", folder / "chat_template.json"):
         if found := _field(path):
             return found
     return {}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise AssetError(f"{path} is not UTF-8: {error}") from None
 
 
 def _field(path: Path) -> dict[str, tuple[str, str]]:

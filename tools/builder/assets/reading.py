@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tools.builder import files
+
 T = TypeVar("T")
+_MAX_FLOAT = 1 << 1000  # an integer beyond is no float
 
 
 class AssetError(ValueError):
@@ -16,10 +20,22 @@ class AssetError(ValueError):
 
 def read_json(path: Path) -> Any:
     """The JSON value in `path`. Raises AssetError where it is not JSON in UTF-8."""
+    with _as_asset_error():
+        return files.read_json(path)
+
+
+def read_text(path: Path) -> str:
+    """The text in `path`. Raises AssetError where it is not UTF-8 in a plain file."""
+    with _as_asset_error():
+        return files.read_text(path)
+
+
+@contextlib.contextmanager
+def _as_asset_error() -> Iterator[None]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise AssetError(f"{path} is not valid JSON: {error}") from None
+        yield
+    except files.FileError as error:
+        raise AssetError(str(error)) from None
 
 
 def read_object(path: Path, *, optional: bool = False) -> dict[str, Any]:
@@ -37,11 +53,17 @@ def field(source: Path, values: Mapping[str, Any], key: str, kind: type[T], defa
     value = values.get(key)
     if value is None:
         return default
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MAX_FLOAT:
         value = float(value)
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise AssetError(f"{source}: field {key!r} is {value!r}, not of type {kind.__name__}")
+        raise AssetError(f"{source}: field {key!r} is {shown(value)}, not of type {kind.__name__}")
     return value
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: of bounded length."""
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def canonical(value: Any) -> bytes:

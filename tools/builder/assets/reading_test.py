@@ -23,10 +23,12 @@ def test_an_optional_file_may_be_absent(tmp_path: Path) -> None:
         read_object(tmp_path / "a.json")
 
 
-@pytest.mark.parametrize("content", [b"{", b"\xff", b"", b"[" * 100_000])
-def test_refuses_what_is_not_json(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"{", "valid JSON"), (b"\xff", "UTF-8"), (b"", "valid JSON"), (b"[" * 100_000, "nested")]
+)
+def test_refuses_what_is_not_json(tmp_path: Path, content: bytes, reason: str) -> None:
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(AssetError, match="a.json is not valid JSON"):
+    with pytest.raises(AssetError, match=f"a.json is .*{reason}"):
         read_json(tmp_path / "a.json")
 
 

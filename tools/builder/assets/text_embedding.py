@@ -89,8 +89,9 @@ def _max_tokens(folder: Path) -> int:
     if given > positions:
         raise AssetError(f"{path}: field 'max_seq_length' is {given}, beyond the model's {positions} positions")
     options = folder / "tokenizer_config.json"
-    tokenizer = read_object(options, optional=True).get("model_max_length")
-    limit = given or min(positions, int(tokenizer) if isinstance(tokenizer, int | float) else _UNLIMITED)
+    tokenizer: Any = read_object(options, optional=True).get("model_max_length")
+    stated = isinstance(tokenizer, int | float) and 0 < tokenizer < _UNLIMITED  # not 1e30, nor NaN
+    limit = given or min(positions, int(tokenizer) if stated else _UNLIMITED)
     if not 0 < limit < _UNLIMITED:
         raise AssetError(f"{folder}: no file states the longest input; give 'max_seq_length' in {path.name}")
     return limit

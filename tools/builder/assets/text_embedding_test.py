@@ -59,9 +59,10 @@ def test_defaults_of_a_plain_checkpoint(tmp_path: Path) -> None:
     assert text_embedding(folder) == {"max_tokens": 128, "normalize": True, "pooling": "mean"}
 
 
-def test_an_absurd_tokenizer_limit_leaves_the_position_table(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [1e30, 10**30, float("inf"), float("nan"), -1, "512"])
+def test_an_absurd_tokenizer_limit_leaves_the_position_table(tmp_path: Path, limit: Any) -> None:
     folder = _folder(
-        tmp_path, **{"sentence_bert_config.json": None, "tokenizer_config.json": {"model_max_length": 1e30}}
+        tmp_path, **{"sentence_bert_config.json": None, "tokenizer_config.json": {"model_max_length": limit}}
     )
     assert text_embedding(folder)["max_tokens"] == 512
 

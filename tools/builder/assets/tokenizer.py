@@ -58,6 +58,11 @@ def effective_tokenizer(folder: Path) -> Tokenizer:
 def _effective_tokenizer(folder: Path) -> Tokenizer:
     options = read_object(folder / "tokenizer_config.json", optional=True)
     filed = read_object(folder / "tokenizer.json", optional=True)
+    if not isinstance(filed.get("model"), dict) and (folder / "tokenizer.json").exists():
+        raise AssetError(
+            f"{folder / 'tokenizer.json'} has no object 'model', so it is no tokenizer of the tokenizers library; "
+            "fetch it again"
+        )
     _refuse_unrepresentable(folder / "tokenizer_config.json", options)
     files = TokenizerFiles(folder, options, filed, {})
     resolve_tokens(files)

@@ -12,7 +12,7 @@ from typing import Any
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from tools.builder.assets.merges import merges_of
-from tools.builder.assets.reading import AssetError, read_object
+from tools.builder.assets.reading import AssetError, read_object, read_text
 from tools.builder.assets.tokenizer_files import TokenizerFiles, text_of
 
 _QWEN2_SPLIT = (
@@ -41,7 +41,7 @@ def _vocabulary(files: TokenizerFiles, filename: str) -> dict[str, int]:
         raise AssetError(f"{files.folder} has neither tokenizer.json nor {filename}")
     if path.suffix == ".json":
         return read_object(path)
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = read_text(path).split("\n")
     return {token: index for index, token in enumerate(lines[:-1] if lines[-1] == "" else lines)}
 
 
@@ -55,7 +55,7 @@ def _merges(files: TokenizerFiles) -> list[tuple[str, str]]:
     path = files.folder / "merges.txt"
     if not path.exists():
         raise AssetError(f"{files.folder} has vocab.json and no merges.txt")
-    lines = path.read_text(encoding="utf-8").split("\n")
+    lines = read_text(path).split("\n")
     pairs = [line.split(" ") for line in lines if line and not line.startswith("#version")]
     return [(left, right) for left, right in pairs]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import re
 import struct
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from tools.builder.checkpoint import CheckpointError
+from tools.builder.files import FileError, open_plain
 from tools.builder.gguf.quantisation import BLOCKS, SUPPORTED, type_name
 
 MAGIC = b"GGUF"
@@ -85,10 +87,16 @@ def read_gguf(path: Path) -> Gguf:
 
 def read_file(path: Path) -> Gguf:
     """Reads one file's head. Raises CheckpointError for anything that the format does not allow."""
-    if path.stat().st_size < 24:
-        raise CheckpointError(f"{path}: {path.stat().st_size} bytes cannot hold the head of a GGUF file, which has 24")
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        return _Cursor(path, data).read()
+    try:
+        file = open_plain(path)
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
+    with file:
+        size = os.fstat(file.fileno()).st_size
+        if size < 24:
+            raise CheckpointError(f"{path}: {size} bytes cannot hold the head of a GGUF file, which has 24")
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _Cursor(path, data).read()
 
 
 class _Cursor:
