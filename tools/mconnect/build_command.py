@@ -8,19 +8,21 @@ from pathlib import Path
 
 from tools.builder import pipeline
 from tools.builder.resolve import Family, FamilyError, index
-from tools.mconnect.console import OK, ROOT, Bars, print_json
+from tools.mconnect.console import ROOT, Bars, print_json
+from tools.mconnect.start import OK, put
 
 EXAMPLE = """\
 examples:
   mconnect build sentence-transformers/all-MiniLM-L6-v2 -o minilm.bundle
   mconnect build ./Qwen3-0.6B -o qwen3.bundle --weights f16 --json
+  mconnect build qwen2.5-0.5b-instruct-q4_k_m.gguf -o qwen2.bundle --weights f16
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
     parser.add_argument(
-        "checkpoint", metavar="CHECKPOINT", help="a checkpoint folder, or a hub id such as Qwen/Qwen3-0.6B"
+        "checkpoint", metavar="CHECKPOINT", help="a checkpoint folder, a .gguf file or a hub id such as Qwen/Qwen3-0.6B"
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, required=True, help="the bundle to write")
     parser.add_argument("--name", help="the bundle's name (default: made from the checkpoint's)")
@@ -54,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json({"id": identity, "path": str(args.output), "size": size})
     else:
-        print(f"{args.output}: {size / 1e6:.1f} MB, id {identity}")
+        put(f"{args.output}: {size / 1e6:.1f} MB, id {identity}")
     return OK
 
 

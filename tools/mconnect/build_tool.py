@@ -9,12 +9,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from tools.mconnect import build_command
-from tools.mconnect.console import guarded
+from tools.mconnect.start import start
 
 
 def main(argv: Sequence[str]) -> int:
-    """Exit codes: 0 done, 1 failed, 2 wrong usage."""
+    """Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the output was closed."""
+    from tools.mconnect import build_command  # takes seconds, which `start` guards
+    from tools.mconnect.console import guarded
+
     parser = argparse.ArgumentParser(
         "build_tool", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -26,4 +28,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(start(lambda: main(sys.argv[1:])))

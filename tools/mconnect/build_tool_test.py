@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from tools.mconnect.console import FAILED, OK, USAGE
+from tools.mconnect.start import FAILED, OK, USAGE
 from tools.mconnect.testing import Shell, shell
 
 __all__ = ["shell"]

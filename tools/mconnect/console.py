@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from tqdm import tqdm
 
-from tools.builder.assets.reading import AssetError
-from tools.builder.assets.weights_file import UnstorableWeight
-from tools.builder.bundle.format import BundleError
-from tools.builder.checkpoint import CheckpointError
-from tools.builder.config import ConfigError
-from tools.builder.graph import GraphError
-from tools.builder.lowering.openvino.emitter import LoweringError
-from tools.builder.pipeline import BuildError
-from tools.builder.resolve import FamilyError
-from tools.builder.source import SourceError
-from tools.builder.weights import WeightError
+from tools.mconnect.start import FAILED, INTERRUPTED, OutputClosed, OutputError, note, put
 
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 ROOT = Path(os.path.abspath(__file__)).parents[2]
 """The repository's root, in the source tree or among the runfiles."""
 
-_REMEDIES: dict[type[Exception], str] = {
-    AssetError: "correct that file of the checkpoint, or ask for support of this tokenizer or setting",
-    BuildError: "",
-    BundleError: "",
-    CheckpointError: "",
-    ConfigError: "the checkpoint uses a variant of its architecture that its family does not build",
-    FamilyError: "",
-    GraphError: "the family's code does not fit this checkpoint; docs/adding-a-family.md says how a family is written",
-    LoweringError: "the engine cannot execute this graph",
-    MemoryError: "this machine has too little memory for it; check the sizes in config.json",
-    OSError: "check that the path exists and that you may use it",
-    SourceError: "",
-    UnstorableWeight: "",
-    WeightError: "",
-}
-"""What a user can do about each kind of failure, where the message does not say it already."""
+
+def _remedies() -> dict[type[Exception], str]:
+    """What a user can do about each kind of failure, where the message does not say it already; the first that fits."""
+    from tools.builder.assets.reading import AssetError  # imports the engine, for which native commands need not wait
+    from tools.builder.assets.weights_file import UnstorableWeight
+    from tools.builder.bundle.format import BundleError
+    from tools.builder.checkpoint import CheckpointError
+    from tools.builder.config import ConfigError
+    from tools.builder.graph import GraphError
+    from tools.builder.lowering.openvino.emitter import LoweringError
+    from tools.builder.pipeline import BuildError
+    from tools.builder.resolve import FamilyError
+    from tools.builder.sizes import SizeError
+    from tools.builder.source import SourceError
+    from tools.builder.weights import WeightError
+
+    return {
+        AssetError: "correct that file of the checkpoint, or ask for support of this tokenizer or setting",
+        BuildError: "",
+        BundleError: "",
+        CheckpointError: "",
+        SizeError: "",
+        ConfigError: "the checkpoint uses a variant of its architecture that its family does not build",
+        FamilyError: "",
+        GraphError: "the tensors do not fit the family's code: fetch the checkpoint again; where it is whole, correct "
+        "the family (docs/adding-a-family.md)",
+        LoweringError: "the engine cannot execute this graph",
+        MemoryError: "this machine has too little memory for it; check the sizes in config.json",
+        OSError: "check that the path exists and that you may use it",
+        OutputError: "",
+        SourceError: "",
+        UnstorableWeight: "",
+        WeightError: "",
+    }
 
 
 def enter_working_directory() -> None:
@@ -62,33 +71,57 @@ def _terminated(number: int, frame: object) -> None:
 def guarded(command: Callable[[], int]) -> int:
     """Runs a command; a failure becomes a line on stderr and an exit code. MCONNECT_TRACEBACK=1 shows its origin."""
     signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return command()
+        with _warnings():
+            return command()
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
+        note("interrupted")
         return INTERRUPTED
+    except OutputClosed:
+        raise
     except Exception as error:
         if os.environ.get("MCONNECT_TRACEBACK") == "1":
             traceback.print_exc()
-        kind = next((kind for kind in _REMEDIES if isinstance(error, kind)), None)
+        remedies = _remedies()
+        kind = next((kind for kind in remedies if isinstance(error, kind)), None)
         if kind is None:
             report(
                 f"{type(error).__name__}: {error}",
                 "this is a defect of mconnect; MCONNECT_TRACEBACK=1 shows where it arose",
             )
         else:
-            report(str(error), _REMEDIES[kind])
+            report(str(error), remedies[kind])
         return FAILED
+
+
+@contextlib.contextmanager
+def _warnings() -> Iterator[None]:
+    """What the builder warns of becomes a line on stderr, above a progress bar where there is one."""
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            with contextlib.suppress(OSError, ValueError), tqdm.external_write_mode(file=sys.stderr):
+                note(f"warning: {record.getMessage()}")
+
+    logger, handler = logging.getLogger("mconnect"), Lines()
+    logger.addHandler(handler)
+    propagates, logger.propagate = logger.propagate, False
+    try:
+        yield
+    finally:
+        logger.propagate = propagates
+        logger.removeHandler(handler)
 
 
 def report(message: str, remedy: str = "") -> None:
     """Prints an error on one line, and what to do about it on the next."""
-    print(f"error: {' '.join(message.split())}" + (f"\n  {remedy}" if remedy else ""), file=sys.stderr)
+    note(f"error: {' '.join(message.split())}" + (f"\n  {remedy}" if remedy else ""))
 
 
 def print_json(value: Any) -> None:
     """Prints one JSON value on stdout."""
-    print(json.dumps(value, sort_keys=True, ensure_ascii=False))
+    put(json.dumps(value, sort_keys=True, ensure_ascii=False))
 
 
 class Bars:

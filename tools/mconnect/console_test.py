@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tools.builder.pipeline import BuildError
-from tools.mconnect.console import FAILED, INTERRUPTED, OK, Bars, enter_working_directory, guarded, report
+from tools.mconnect.console import Bars, enter_working_directory, guarded, report
+from tools.mconnect.start import FAILED, INTERRUPTED, OK
 
 
 def _raising(error: BaseException) -> Callable[[], int]:

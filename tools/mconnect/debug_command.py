@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tools.mconnect.build_command import choose
-from tools.mconnect.console import FAILED, OK, print_json
+from tools.mconnect.console import print_json
+from tools.mconnect.start import FAILED, OK, put
 
 if TYPE_CHECKING:
     from tools.builder.debug import Report, Row
@@ -27,7 +28,9 @@ Exits with 1 where an op departs by more than the tolerance.
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares the command's arguments."""
-    parser.add_argument("model", metavar="BUNDLE|CHECKPOINT", help="a bundle, a checkpoint folder or a hub id")
+    parser.add_argument(
+        "model", metavar="BUNDLE|CHECKPOINT", help="a bundle, a checkpoint folder, a .gguf file or a hub id"
+    )
     parser.add_argument("--module", help="the module to run (default: the only one)")
     parser.add_argument(
         "--engine", choices=("openvino",), default="openvino", help="the engine to compare (default: openvino)"
@@ -62,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_json(report))
     else:
-        print(_table(report, args.top))
+        put(_table(report, args.top))
     return OK if report.first is None else FAILED
 
 

@@ -12,7 +12,7 @@ import pytest
 from tools.builder.lowering.openvino.engine import opset
 from tools.builder.lowering.openvino.ops import LOWERINGS
 from tools.mconnect import main
-from tools.mconnect.console import FAILED, OK
+from tools.mconnect.start import FAILED, OK
 from tools.mconnect.testing import Shell
 
 PROMPT = "the cat sat on the mat"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tools.mconnect import main, native
-from tools.mconnect.console import FAILED, OK, USAGE
+from tools.mconnect.start import FAILED, OK, USAGE
 from tools.mconnect.testing import Shell, shell
 
 __all__ = ["shell"]

@@ -14,7 +14,7 @@ import transformers
 from tools.builder.lowering.openvino.engine import ov
 from tools.builder.lowering.openvino.execute import compile_model
 from tools.mconnect import main
-from tools.mconnect.console import OK
+from tools.mconnect.start import OK
 from tools.mconnect.subject import open_subject
 
 FAMILY, BUNDLE = (Path(os.path.abspath(os.environ[name])) for name in ("FAMILY", "BUNDLE"))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tools.mconnect.console import FAILED, ROOT, report
+from tools.mconnect.console import ROOT, report
+from tools.mconnect.start import FAILED
 
 COMMANDS = {
     "run": "generate text, or run one module on tensors",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.mconnect import native
-from tools.mconnect.console import FAILED
+from tools.mconnect.start import FAILED
 
 
 def test_becomes_the_binary_with_the_same_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
