@@ -6,11 +6,14 @@ memory from another's. What counts is the median over the rounds of the ratio wi
 
 import multiprocessing
 import statistics
+import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
+
+PAUSE = 0.05  # seconds between two rounds
 
 # Does the work once and returns its measures, such as {"seconds": 0.5} or {"prefill": 900.0, "decode": 80.0}.
 Round = Callable[[], dict[str, float]]
@@ -60,8 +63,11 @@ def interleave(contenders: Sequence[Contender], rounds: int) -> dict[str, list[d
             pipes[contender.name] = ours
             _receive(contender.name, ours)
         measures: dict[str, list[dict[str, float]]] = {c.name: [] for c in contenders}
-        for _ in range(rounds):
-            for name, pipe in pipes.items():
+        turns = list(pipes.items())
+        for r in range(rounds):
+            # Each follows each in turn, after a pause: threads that spin after their work cost the next one a core.
+            for name, pipe in turns[r % len(turns) :] + turns[: r % len(turns)]:
+                time.sleep(PAUSE)
                 pipe.send(True)
                 measures[name].append(_receive(name, pipe))
         return measures
