@@ -20,7 +20,7 @@ from tools.builder.assets.chat_template import chat_template
 from tools.builder.assets.reading import canonical
 from tools.builder.assets.text_embedding import text_embedding
 from tools.builder.assets.text_generation import text_generation
-from tools.builder.assets.tokenizer import effective_tokenizer
+from tools.builder.assets.tokenizer import read_tokenizer
 from tools.builder.assets.weights_file import (
     Precision,
     StoredTensor,
@@ -107,13 +107,13 @@ def build(
 
 def make_assets(folder: Path, task: str) -> dict[str, bytes]:
     """The assets that a task needs, by name. Raises AssetError."""
-    tokenizer = effective_tokenizer(folder)
+    tokenizer, tokens = read_tokenizer(folder)
     assets = {"tokenizer": tokenizer.to_str().encode()}
     if task == "text-embedding":
         assets[task] = canonical(text_embedding(folder))
     elif task == "text-generation":
         assets[task] = canonical(text_generation(folder, tokenizer))
-        if (template := chat_template(folder)) is not None:
+        if (template := chat_template(folder, tokens)) is not None:
             assets["chat_template"] = template
     else:
         raise BuildError(f"task {task!r} has no assets yet; supported are text-embedding and text-generation")

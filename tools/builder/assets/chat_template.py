@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from tools.builder.assets.jinja_tree import TemplateError, compile_template
 from tools.builder.assets.reading import AssetError, canonical, read_object, read_text
 
 FORMAT = 1
-_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 
 
-def chat_template(folder: Path) -> bytes | None:
-    """The asset for the checkpoint in `folder`; None where it has no chat template. Raises AssetError."""
+def chat_template(folder: Path, tokens: Mapping[str, str]) -> bytes | None:
+    """The asset for the checkpoint in `folder`, whose special tokens are `tokens` (`read_tokenizer`); None where it has
+    no chat template. Raises AssetError."""
     sources = _sources(folder)
-    return compile_chat_template(sources, _special_tokens(folder)) if sources else None
+    return compile_chat_template(sources, tokens) if sources else None
 
 
 def compile_chat_template(sources: Mapping[str, tuple[str, str]], tokens: Mapping[str, str]) -> bytes:
@@ -75,18 +74,3 @@ def _field(path: Path) -> dict[str, tuple[str, str]]:
     if not isinstance(value, dict) or not all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
         raise AssetError(f"{path}: field 'chat_template' is neither text nor templates by name")
     return {name: (str(path), source) for name, source in value.items()}
-
-
-def _special_tokens(folder: Path) -> dict[str, str]:
-    """transformers' `special_tokens_map`: of tokenizer_config.json, in older checkpoints of special_tokens_map.json."""
-    values = read_object(folder / "tokenizer_config.json", optional=True)
-    if "added_tokens_decoder" not in values:
-        values |= read_object(folder / "special_tokens_map.json", optional=True)
-    return {key: _text(folder, key, values[key]) for key in _TOKENS if values.get(key) is not None}
-
-
-def _text(folder: Path, key: str, token: Any) -> str:
-    text = token.get("content") if isinstance(token, dict) else token
-    if not isinstance(text, str):
-        raise AssetError(f"{folder}: the special token {key!r} is {token!r}, neither text nor an object with 'content'")
-    return text

@@ -45,8 +45,15 @@ _MISNAMED = ("qwen2",)  # model types whose checkpoints name a wrong class
 
 def effective_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer of the checkpoint in `folder`. Raises AssetError naming what cannot be represented."""
+    return read_tokenizer(folder)[0]
+
+
+def read_tokenizer(folder: Path) -> tuple[Tokenizer, dict[str, str]]:
+    """effective_tokenizer(), and transformers' `special_tokens_map`, such as `bos_token` → "<s>": the tokens that the
+    files name and, where they do not, those that the tokenizer's class stands for."""
     try:
-        return _effective_tokenizer(folder)
+        tokenizer, files = _effective_tokenizer(folder)
+        return tokenizer, _special_tokens_map(files.options)
     except (AssetError, OSError):
         raise
     except Exception as error:  # files of unknown origin; the tokenizers library raises plain Exception
@@ -55,7 +62,7 @@ def effective_tokenizer(folder: Path) -> Tokenizer:
         ) from error
 
 
-def _effective_tokenizer(folder: Path) -> Tokenizer:
+def _effective_tokenizer(folder: Path) -> tuple[Tokenizer, TokenizerFiles]:
     options = read_object(folder / "tokenizer_config.json", optional=True)
     filed = read_object(folder / "tokenizer.json", optional=True)
     if not isinstance(filed.get("model"), dict) and (folder / "tokenizer.json").exists():
@@ -85,7 +92,21 @@ def _effective_tokenizer(folder: Path) -> Tokenizer:
     tokenizer.no_padding()
     if files.model is not None:
         files.model.prove(tokenizer, offset=1 if name == "XLMRobertaTokenizer" else 0)
-    return tokenizer
+    return tokenizer, files
+
+
+def _special_tokens_map(options: Mapping[str, Any]) -> dict[str, str]:
+    named = {key: text_of(options[key]) for key in NAMED_TOKENS if options.get(key) is not None}
+    # Any other field of that name that holds a token is one of the model's own, as transformers 5.24 reads it.
+    own = {
+        key: text_of(value)
+        for key, value in options.items()
+        if key not in NAMED_TOKENS
+        and key.endswith("_token")
+        and (isinstance(value, str | AddedToken) or (isinstance(value, dict) and value.get("__type") == "AddedToken"))
+    }
+    extra = options.get("extra_special_tokens")
+    return named | own | ({key: text_of(token) for key, token in extra.items()} if isinstance(extra, dict) else {})
 
 
 def _original(files: TokenizerFiles) -> SentencePiece | Ranks | None:

@@ -68,7 +68,9 @@ def token_of(token: Any) -> Token:
     """A special token as a config states it: text or an object."""
     if isinstance(token, dict):
         return added_token({**token, "special": True})
-    return token if isinstance(token, AddedToken) else str(token)
+    if not isinstance(token, str | AddedToken):
+        raise ValueError(f"the special token {token!r} is neither text nor an object with 'content'")
+    return token
 
 
 def added_token(token: Any) -> AddedToken:

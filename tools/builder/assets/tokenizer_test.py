@@ -15,7 +15,7 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from transformers import AutoTokenizer
 
 from tools.builder.assets.reading import AssetError
-from tools.builder.assets.tokenizer import effective_tokenizer, token_id
+from tools.builder.assets.tokenizer import effective_tokenizer, read_tokenizer, token_id
 
 CORPUS = [
     "the cat sat on the mat",
@@ -305,3 +305,36 @@ def test_same_files_give_the_same_bytes(tmp_path: Path) -> None:
     folder = _write(tmp_path, config={"model_type": "gpt2"})
     copy = shutil.copytree(folder, tmp_path / "copy")
     assert effective_tokenizer(folder).to_str() == effective_tokenizer(copy).to_str()
+
+
+@pytest.mark.parametrize("name", ["LlamaTokenizer", "GemmaTokenizer", "Qwen2Tokenizer", "GPT2Tokenizer", None])
+@pytest.mark.parametrize("model_type", ["llama", "gemma3_text", "qwen2", "mistral"])
+@pytest.mark.parametrize(
+    "named",
+    [
+        {},
+        {"bos_token": None},
+        {"bos_token": "a"},
+        {"eos_token": {"content": "b", "special": True, "__type": "AddedToken"}},
+        {"image_token": "a", "extra_special_tokens": {"audio_token": "b"}, "add_bos_token": True},
+        {"bos_token": "a", "added_tokens_decoder": {"1": {"content": "<s>", "special": True}}},
+    ],
+    ids=str,
+)
+def test_special_tokens_are_those_that_the_reference_gives_to_templates(
+    tmp_path: Path, name: str | None, model_type: str, named: dict[str, Any]
+) -> None:
+    vocabulary = ["<unk>", "<s>", "</s>", "<pad>", "<bos>", "<eos>", "<mask>", "<|endoftext|>", "a", "b", "e"]
+    Tokenizer(models.BPE({token: i for i, token in enumerate(vocabulary)}, [])).save(str(tmp_path / "tokenizer.json"))
+    config = named if name is None else {**named, "tokenizer_class": name}
+    older = {"special_tokens_map": {"unk_token": "e"}} if "eos_token" in named else {}
+    _write(tmp_path, tokenizer_config=config, config={"model_type": model_type}, **older)
+    want = AutoTokenizer.from_pretrained(tmp_path).special_tokens_map
+    assert read_tokenizer(tmp_path)[1] == {key: value for key, value in want.items() if isinstance(value, str)}
+
+
+def test_refuses_a_special_token_without_text(tmp_path: Path) -> None:
+    _byte_level().save(str(tmp_path / "tokenizer.json"))
+    _write(tmp_path, tokenizer_config={"bos_token": 5, "tokenizer_class": "GPT2Tokenizer"})
+    with pytest.raises(AssetError, match="special token 5 is neither text nor an object"):
+        read_tokenizer(tmp_path)
