@@ -262,7 +262,13 @@ def conversation(rng: random.Random) -> list[dict[str, Any]]:
     return messages
 
 
-@pytest.mark.parametrize("source", [TURNS, DECLARATIONS, SCOPES], ids=["turns", "declarations", "scopes"])
+# As tokenizer_config.json of Qwen2.5's instruct models and the GGUF files made of them have it (Apache-2.0).
+QWEN2_5 = (Path(__file__).parent / "testdata" / "qwen2_5.jinja").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "source", [TURNS, DECLARATIONS, SCOPES, QWEN2_5], ids=["turns", "declarations", "scopes", "qwen2.5"]
+)
 def test_conversations_like_the_reference(source: str, tmp_path: Path) -> None:
     rng = random.Random(20260101)
     questions: list[Question] = []
