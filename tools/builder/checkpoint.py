@@ -41,6 +41,7 @@ DTYPES: Mapping[str, np.dtype[Any]] = {
 }
 FLOATS = ("F64", "F32", "F16", "BF16")
 MAX_HEADER = 100_000_000  # the format's own limit, in bytes
+MAX_DIMS, MAX_ELEMENTS = 8, 1 << 48
 MEMBERS = (
     "*.json", "*.txt", "*.safetensors", "*.jinja", "*.model", "*.tiktoken", "*/config.json",
     "additional_chat_templates/*.jinja", "README.md", "LICENSE*",
@@ -200,6 +201,12 @@ def _tensor(path: Path, name: str, entry: Any, start: int, fail: Any) -> Tensor:
         raise CheckpointError(f"{path}: tensor {name} has the dtype {dtype!r}; supported are {', '.join(DTYPES)}")
     if not _naturals(shape):
         raise fail(f"tensor {name} has the shape {shape!r}")
+    # A tensor without elements may claim anything of its other dimensions; arrays have limits all the same.
+    if len(shape) > MAX_DIMS or math.prod(size or 1 for size in shape) > MAX_ELEMENTS:
+        raise CheckpointError(
+            f"{path}: tensor {name} has the shape {str(shape):.80}; a tensor has up to {MAX_DIMS} dimensions and "
+            f"{MAX_ELEMENTS} elements, dimensions of 0 counted as 1"
+        )
     if not _naturals(offsets) or len(offsets) != 2:
         raise fail(f"tensor {name} has the data_offsets {offsets!r}")
     size = math.prod(shape) * DTYPES[dtype].itemsize

@@ -140,6 +140,8 @@ def with_entry(**changes: Any) -> dict[str, Any]:
         (struct.pack("<Q", 100) + b"{}", "the header is 100 bytes long, the file 10"),
         (pack(b"{", b""), "the header is not valid JSON"),
         (pack(b"\xff\xfe", b""), "the header is not UTF-8"),
+        (pack({"a": {"dtype": "F32", "shape": [0, 1 << 62], "data_offsets": [0, 0]}}, b""), "a has the shape"),
+        (pack({"a": {"dtype": "F32", "shape": [1] * 9, "data_offsets": [0, 4]}}, b"1234"), "up to 8 dimensions"),
         (pack([], b""), "not a JSON object"),
         (pack(b'{"a":{},"a":{}}', b""), "'a' stands twice"),
         (pack({"a": 1}, b""), "tensor a is not described"),

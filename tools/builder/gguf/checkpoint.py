@@ -59,7 +59,10 @@ class GgufCheckpoint(Checkpoint):
             rows = raw.reshape(place.heads, tensor.shape[0] // place.heads // 2, 2, -1)
             raw = np.ascontiguousarray(rows.swapaxes(1, 2)).reshape(-1)
         array = values(raw, place.source.kind, tensor.shape)
-        return array - np.float32(1) if place.change == "minus_one" else array
+        if place.change == "minus_one":
+            with np.errstate(all="ignore"):  # a value that is not finite is refused when it is stored
+                return array - np.float32(1)
+        return array
 
     def same(self, a: str, b: str) -> bool:
         """Whether two tensors are the same bytes of the same type, changed alike."""

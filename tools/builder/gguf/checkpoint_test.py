@@ -208,6 +208,8 @@ def test_RefusesWhatItDoesNotKnow(tmp_path: Path, extra: Any, reason: str) -> No
         ("qwen3.block_count", "3", "qwen3.block_count is '3', not of type int"),
         ("qwen3.attention.head_count", 0, "num_attention_heads is 0; it must be from 1"),
         ("qwen3.attention.value_length", 8, "heads of 32 for keys and 8 for values"),
+        ("tokenizer.ggml.eos_token_id", [7], r"tokenizer.ggml.eos_token_id is \[7\], not of type int"),
+        ("tokenizer.ggml.bos_token_id", True, "tokenizer.ggml.bos_token_id is True, not of type int"),
     ],
 )
 def test_RefusesSettingsThatMakeNoModel(tmp_path: Path, key: str, value: Any, reason: str) -> None:

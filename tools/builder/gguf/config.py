@@ -90,7 +90,11 @@ def config(gguf: Gguf) -> dict[str, Any]:
     found["vocab_size"] = embedding.shape[0]
     found["tie_word_embeddings"] = "output.weight" not in gguf.tensors
     for name, keys in _IDS.items():
-        ids = [gguf.metadata[f"tokenizer.ggml.{key}"] for key in keys if f"tokenizer.ggml.{key}" in gguf.metadata]
+        ids = []
+        for key in (f"tokenizer.ggml.{key}" for key in keys if f"tokenizer.ggml.{key}" in gguf.metadata):
+            ids.append(gguf.metadata[key])
+            if type(ids[-1]) is not int:
+                raise CheckpointError(f"{gguf.path}: {key} is {ids[-1]!r:.80}, not of type int")
         if ids:
             found[name] = ids[0] if len(set(ids)) == 1 else ids
     if any(name.endswith(".attn_output.bias") for name in gguf.tensors):
