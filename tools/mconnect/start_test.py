@@ -35,11 +35,11 @@ def _environment(shell: Shell) -> dict[str, str]:
 
 
 def _bash(shell: Shell, line: str) -> subprocess.CompletedProcess[str]:
-    """Runs a line of bash in which $BUILD is the command that builds the toy."""
+    """Runs a line of bash in which $BUILD is the command that builds the toy, and $ERR the name of a file."""
     build = f"{sys.executable} -m tools.mconnect.main build toy -o x.bundle --family family/family.json"
     return subprocess.run(
         ["bash", "-c", line],
-        env={**_environment(shell), "BUILD": build},
+        env={**_environment(shell), "BUILD": build, "ERR": str(shell.folder / "err")},
         capture_output=True,
         text=True,
         check=False,
@@ -65,13 +65,13 @@ def test_ctrl_c_while_python_imports_is_quiet(shell: Shell, module: str) -> None
 
 @pytest.mark.parametrize("option", ["", "--json"])
 def test_an_output_that_nobody_reads_ends_as_the_native_program_does(shell: Shell, option: str) -> None:
-    done = _bash(shell, f'$BUILD {option} 2>err | head -0; echo "${{PIPESTATUS[0]}}"; cat err; rm err')
+    done = _bash(shell, f'$BUILD {option} 2>$ERR | head -0; echo "${{PIPESTATUS[0]}}"; cat $ERR')
     assert done.stdout == f"{BROKEN_PIPE}\n", done.stderr
     assert (shell.folder / "x.bundle").exists()
 
 
 def test_help_that_nobody_reads_ends_likewise(shell: Shell) -> None:
-    done = _bash(shell, '$BUILD --help 2>err | head -0; echo "${PIPESTATUS[0]}"; cat err; rm err')
+    done = _bash(shell, '$BUILD --help 2>$ERR | head -0; echo "${PIPESTATUS[0]}"; cat $ERR')
     assert done.stdout == f"{BROKEN_PIPE}\n", done.stderr
 
 
