@@ -304,6 +304,7 @@ int32_t Run(mc_engine_context* context) {
   return Guarded(ErrorCode::kInvalidArgument, variant.label + ": OpenVINO cannot run it on these inputs", [&] {
     std::optional<ResidencyGuard> guard;
     if (MayPack(variant, own.request)) guard.emplace(variant.mapping, variant.mapping_size);
+    std::ranges::fill(own.outputs, ov::Tensor());  // those of an earlier run, should this one fail
     own.request.infer();
     for (size_t i = 0; i < own.outputs.size(); ++i) own.outputs[i] = own.request.get_output_tensor(i);
   });

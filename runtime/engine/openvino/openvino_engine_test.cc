@@ -161,6 +161,22 @@ TEST_F(OpenVino, WritesABoundOutputInPlaceUntilItIsTakenBack) {
   EXPECT_NE(out.data, y.data());
 }
 
+TEST_F(OpenVino, HasNoOutputOfARunThatFailed) {
+  ASSERT_EQ(Open(kMatMul), 0) << Error();
+  ASSERT_EQ(engine.context_create(variant, &context), 0);
+  std::vector<float> x = {1, 1, 1}, y(2), z = {1, 0, 0, 0, 1, 0};
+  const mc_engine_tensor in = F32({1, 3}, x.data()), bound = F32({1, 2}, y.data()), other = F32({2, 3}, z.data());
+  mc_engine_tensor out = {};
+  ASSERT_EQ(engine.bind_input(context, 0, &in), 0) << Error();
+  ASSERT_EQ(engine.run(context), 0) << Error();
+  ASSERT_EQ(engine.output(context, 0, &out), 0);
+  ASSERT_EQ(engine.bind_output(context, 0, &bound), 0) << Error();
+  ASSERT_EQ(engine.bind_input(context, 0, &other), 0) << Error();
+  ASSERT_NE(engine.run(context), 0);  // two rows into the room of one
+  EXPECT_NE(engine.output(context, 0, &out), 0);
+  EXPECT_HAS(Error(), "asked for before a run");
+}
+
 TEST_F(OpenVino, EachContextHasAStateThatResetEmpties) {
   ASSERT_EQ(Open(kSum), 0) << Error();
   mc_engine_context* other = nullptr;
