@@ -10,8 +10,9 @@ HEADER = """\
 # The command line
 
 `mconnect` is the native program: `bazel run //runtime/cli:mconnect -- COMMAND`, or `bin/mconnect` of the folder
-that `bazel build //runtime/cli:dist` makes. Building bundles and looking for the operation where an engine departs
-from the reference are the work of the Python tool, `bazel run //tools/mconnect -- build | debug`.
+that `bazel build //runtime/cli:dist` makes. Building bundles (from a checkpoint folder, a `.gguf` file or a hub id) and
+looking for the operation where an engine departs from the reference are the work of the Python tool,
+`bazel run //tools/mconnect -- build | debug`.
 
 * Results go to standard output; notes, progress and errors to standard error. `--json` prints one JSON value on a line.
 * An error is `error: ` and what happened, then an indented line that says what to do.
