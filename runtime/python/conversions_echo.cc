@@ -14,6 +14,8 @@ PYBIND11_MODULE(conversions_echo, m) {
         [](const pybind11::object& array) { return std::string(DTypeName(ToTensor(array, "input x").dtype())); });
   m.def("text", [](const pybind11::object& text) { return pybind11::bytes(Utf8(text, "text")); });
   m.def("texts", [](const pybind11::object& texts) { return Utf8List(texts, "texts"); });
+  m.def("path", [](const pybind11::object& path) { return pybind11::bytes(Path(path, "bundle").string()); });
+  m.def("ids", [](const pybind11::object& ids) { return TokenIds(ids, "ids", 9); });
 }
 
 }  // namespace mconnect::python

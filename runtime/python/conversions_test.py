@@ -1,5 +1,8 @@
 """Arrays and text cross into C++ and back unchanged, or are refused with their name."""
 
+import os
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -100,3 +103,49 @@ def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(RuntimeError, match="texts is int, not a list of str"):
         echo.texts(7)
     assert echo.texts(x for x in ("a", "b")) == ["a", "b"]
+
+
+class _PathLike:
+    def __fspath__(self) -> str:
+        return "a/b"
+
+
+@pytest.mark.parametrize("path", ["a/b", b"a/b", Path("a/b"), _PathLike()])
+def test_paths_arrive_as_they_are(path: object) -> None:
+    assert echo.path(path) == b"a/b"
+    assert echo.path(b"\xff") == echo.path(os.fsdecode(b"\xff")) == b"\xff"
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("a\0b", r"bundle is 'a\\x00b', and no path holds the character NUL"),
+        (b"\0", "and no path holds the character NUL"),
+        ("\ud800", r"bundle is '\\ud800', which holds half of a surrogate pair"),
+        (7, "bundle is int, not a path"),
+        (None, "bundle is NoneType, not a path"),
+    ],
+)
+def test_what_is_no_path_is_refused_by_name(path: object, reason: str) -> None:
+    with pytest.raises(RuntimeError, match=reason):
+        echo.path(path)
+
+
+def test_token_ids_arrive_as_they_are() -> None:
+    assert echo.ids([0, 2**31 - 1]) == echo.ids(iter(np.array([0, 2**31 - 1]))) == [0, 2**31 - 1]
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        ([5, -1], r"ids\[1\] is -1, not a token id, which is an integer from 0; the vocabulary has 9 tokens"),
+        ([2**31], r"ids\[0\] is 2147483648, not a token id"),
+        ([1.5], r"ids\[0\] is 1.5, not a token id"),
+        (["1"], r"ids\[0\] is '1', not a token id"),
+        ("12", "ids is str, not a list of token ids"),
+        (7, "ids is int, not a list of token ids"),
+    ],
+)
+def test_what_is_no_token_id_is_refused_by_place(ids: object, reason: str) -> None:
+    with pytest.raises(RuntimeError, match=reason):
+        echo.ids(ids)

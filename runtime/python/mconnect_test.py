@@ -226,6 +226,10 @@ def test_the_tokenizer_goes_both_ways(bert: mconnect.Model) -> None:
     assert tokenizer.encode("\ud800") == tokenizer.encode("\ufffd")
 
 
+def _within(model: mconnect.Model) -> str:
+    return f"which is an integer from 0; the vocabulary has {model.tokenizer().vocab_size} tokens"
+
+
 def test_errors_carry_code_message_and_remedy(bert: mconnect.Model, tmp_path: Path) -> None:
     cases = [
         (lambda: mconnect.Model.load(tmp_path / "absent.bundle"), "not-found", "absent.bundle"),
@@ -237,6 +241,10 @@ def test_errors_carry_code_message_and_remedy(bert: mconnect.Model, tmp_path: Pa
         (lambda: bert.text_embedding().embed(["a"], batch_size=0), "invalid-argument", "batch_size"),
         (lambda: bert.text_embedding().embed("a cat"), "invalid-argument", "list of str"),
         (lambda: mconnect.Tokenizer.from_json("{"), "corrupt", "tokenizer.json"),
+        (lambda: mconnect.Model.load("a\0b"), "invalid-argument", "no path holds the character NUL"),
+        (lambda: mconnect.Model.load(BERT, store="\ud800"), "invalid-argument", "store is '\\ud800'"),
+        (lambda: mconnect.inspect(7), "invalid-argument", "bundle is int, not a path"),  # type: ignore[arg-type]
+        (lambda: bert.tokenizer().decode([-1]), "invalid-argument", f"ids[0] is -1, not a token id, {_within(bert)}"),
     ]
     for call, code, words in cases:
         with pytest.raises(mconnect.Error, match=re.escape(words)) as raised:

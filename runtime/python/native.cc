@@ -3,7 +3,6 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
 
 #include <memory>
 #include <optional>
@@ -31,19 +30,20 @@ void RaiseError(const Error& error) {
   PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
-Model Load(const std::filesystem::path& bundle, const std::string& device, const std::string& precision, int threads,
-           const std::optional<std::filesystem::path>& store) {
+Model Load(const py::object& bundle, const std::string& device, const std::string& precision, int threads,
+           const py::object& store) {
   LoadOptions options;
   options.device = device;
   options.precision = precision;
   options.threads = threads;
-  if (store) options.store = *store;
-  return RunInterruptibly([&](const std::stop_token&) { return Model::load(bundle, options); });
+  if (!store.is_none()) options.store = Path(store, "store");
+  const std::filesystem::path path = Path(bundle, "bundle");
+  return RunInterruptibly([&](const std::stop_token&) { return Model::load(path, options); });
 }
 
 // The manifest and the bundle's id, as json.loads makes it.
-py::object Inspect(const std::filesystem::path& path) {
-  const std::shared_ptr<const Bundle> bundle = Bundle::Open(path);
+py::object Inspect(const py::object& path) {
+  const std::shared_ptr<const Bundle> bundle = Bundle::Open(Path(path, "bundle"));
   py::object manifest = py::module_::import("json").attr("loads")(py::bytes(bundle->Read("manifest.json")));
   manifest["id"] = bundle->id();
   return manifest;
@@ -65,16 +65,7 @@ Embeddings Embed(const TextEmbedding& task, const py::object& texts, int batch_s
 Prompt ToPrompt(const py::object& prompt) {
   if (py::isinstance<py::str>(prompt)) return Prompt(Utf8(prompt, "prompt"));
   if (!py::isinstance<py::iterable>(prompt) || py::isinstance<py::bytes>(prompt)) return Prompt(Utf8(prompt, "prompt"));
-  std::vector<std::int32_t> ids;
-  for (const py::handle id : prompt) {
-    try {
-      ids.push_back(id.cast<std::int32_t>());
-    } catch (const py::cast_error&) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "prompt[" + std::to_string(ids.size()) + "] is " + std::string(py::repr(id)) + ", not a token id");
-    }
-  }
-  return Prompt(std::move(ids));
+  return Prompt(TokenIds(prompt, "prompt"));
 }
 
 std::unique_ptr<TextStream> Stream(const TextGeneration& task, const py::object& prompt, const py::kwargs& options) {
@@ -270,8 +261,8 @@ void BindTokenizer(py::module_& m) {
       .def("encode", &Encode, "text"_a, py::kw_only(), "add_special_tokens"_a = true)
       .def(
           "decode",
-          [](const Tokenizer& tokenizer, const std::vector<TokenId>& ids, bool skip_special_tokens) {
-            return tokenizer.Decode(ids, skip_special_tokens);
+          [](const Tokenizer& tokenizer, const py::object& ids, bool skip_special_tokens) {
+            return tokenizer.Decode(TokenIds(ids, "ids", tokenizer.vocab_size()), skip_special_tokens);
           },
           "ids"_a, py::kw_only(), "skip_special_tokens"_a = true)
       .def(

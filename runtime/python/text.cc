@@ -33,4 +33,47 @@ std::vector<std::string> Utf8List(py::handle texts, std::string_view name) {
   return list;
 }
 
+std::filesystem::path Path(py::handle path, std::string_view name) {
+  const py::module_ os = py::module_::import("os");
+  std::string native;
+  try {
+    native = py::bytes(os.attr("fsencode")(path));
+  } catch (const py::error_already_set& error) {
+    if (error.matches(PyExc_TypeError)) {
+      throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is " + TypeName(path) + ", not a path");
+    }
+    if (!error.matches(PyExc_UnicodeEncodeError)) throw;
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(name) + " is " + std::string(py::repr(path)) + ", which holds half of a surrogate pair",
+                "give the name as os.listdir() or bytes have it");
+  }
+  if (native.find('\0') != std::string::npos) {
+    throw Error(ErrorCode::kInvalidArgument,
+                std::string(name) + " is " + std::string(py::repr(path)) + ", and no path holds the character NUL");
+  }
+  return native;
+}
+
+std::vector<std::int32_t> TokenIds(py::handle ids, std::string_view name, std::size_t vocabulary) {
+  if (!py::isinstance<py::iterable>(ids) || py::isinstance<py::str>(ids) || py::isinstance<py::bytes>(ids)) {
+    throw Error(ErrorCode::kInvalidArgument, std::string(name) + " is " + TypeName(ids) + ", not a list of token ids");
+  }
+  std::vector<std::int32_t> list;
+  for (const py::handle id : ids) {
+    std::int32_t value = -1;
+    try {
+      value = id.cast<std::int32_t>();
+    } catch (const py::cast_error&) {  // no integer, or none of 32 bits
+    }
+    if (value < 0) {
+      throw Error(ErrorCode::kInvalidArgument,
+                  std::string(name) + "[" + std::to_string(list.size()) + "] is " + std::string(py::repr(id)) +
+                      ", not a token id, which is an integer from 0" +
+                      (vocabulary == 0 ? "" : "; the vocabulary has " + std::to_string(vocabulary) + " tokens"));
+    }
+    list.push_back(value);
+  }
+  return list;
+}
+
 }  // namespace mconnect::python

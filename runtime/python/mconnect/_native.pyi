@@ -394,7 +394,9 @@ class Tokenizer:
         """From the text of a tokenizer.json."""
     def encode(self, text: str, *, add_special_tokens: bool = True) -> list[int]:
         """Neither cut nor padded. Half of a surrogate pair counts as U+FFFD."""
-    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str: ...
+    def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
+        """Ids beyond the vocabulary are left out, as by the tokenizers library; what is no id is refused."""
+
     def token_to_id(self, token: str) -> int | None: ...
     def id_to_token(self, id: int) -> str | None: ...
     @property
