@@ -106,9 +106,13 @@ _SHAPES = tuple((re.compile(rf"(?:^|\.){pattern}$"), axes) for pattern, axes in 
     (r"lm_head\.weight", ("vocab", "hidden")),
     (r"self_attn\.q_proj\.weight", ("queries", "hidden")),
     (r"self_attn\.[kv]_proj\.weight", ("keys", "hidden")),
+    (r"self_attn\.qkv_proj\.weight", ("fused", "hidden")),
     (r"self_attn\.o_proj\.weight", ("hidden", "queries")),
     (r"\d\.mlp\.(?:gate|up)_proj\.weight", ("dense_inner", "hidden")),
     (r"\d\.mlp\.down_proj\.weight", ("hidden", "dense_inner")),
+    (r"\d\.mlp\.gate_up_proj\.weight", ("twice_inner", "hidden")),
+    (r"block_sparse_moe\.experts\.\d+\.w[13]\.weight", ("dense_inner", "hidden")),
+    (r"block_sparse_moe\.experts\.\d+\.w2\.weight", ("hidden", "dense_inner")),
     (r"attention\.self\.(?:query|key|value)\.weight", ("hidden", "hidden")),
     (r"intermediate\.dense\.weight", ("dense_inner", "hidden")),
     (r"input_layernorm\.weight", ("hidden",)),
@@ -126,9 +130,15 @@ def _sizes(config: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
         sizes["queries"] = (f"{heads[0]} · {head}", heads[1] * size)
         shared = config.get("num_key_value_heads")
         sizes["keys"] = (f"num_key_value_heads · {head}", shared * size) if shared else sizes["queries"]
+        sizes["fused"] = (
+            f"({heads[0]} + 2 · {'num_key_value_heads' if shared else heads[0]}) · {head}",
+            sizes["queries"][1] + 2 * sizes["keys"][1],
+        )
     for what, name in (("vocab", "vocab_size"), ("dense_inner", "intermediate_size")):
         if config.get(name) is not None:
             sizes[what] = (name, config[name])
+    if "dense_inner" in sizes:
+        sizes["twice_inner"] = ("2 · intermediate_size", 2 * sizes["dense_inner"][1])
     return sizes
 
 

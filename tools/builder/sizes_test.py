@@ -23,6 +23,8 @@ for layer in ("model.layers.0", "model.layers.1"):
         f"{layer}.mlp.gate_proj.weight": (160, 64),
         f"{layer}.mlp.down_proj.weight": (64, 160),
         f"{layer}.mlp.experts.0.gate_proj.weight": (7, 64),
+        f"{layer}.block_sparse_moe.experts.10.w1.weight": (160, 64),
+        f"{layer}.block_sparse_moe.experts.10.w2.weight": (64, 160),
     }
 
 
@@ -86,7 +88,10 @@ def test_HeadsNeedNotDivideTheHiddenSizeWhereTheirSizeIsStated() -> None:
         ({"hidden_size": 128}, r"hidden_size is 128, and axis 1 of the tensor lm_head.weight \[512, 64\] is 64"),
         ({"vocab_size": 500}, "vocab_size is 500, and axis 0 of the tensor lm_head.weight"),
         ({"num_hidden_layers": 3}, "num_hidden_layers is 3, and there are tensors of 2 layers"),
-        ({"intermediate_size": 96}, "intermediate_size is 96, and axis 1 of the tensor model.layers.0.mlp.down_proj"),
+        (
+            {"intermediate_size": 96},
+            "intermediate_size is 96, and axis 0 of the tensor model.layers.0.block_sparse_moe",
+        ),
         ({"head_dim": 32}, "num_key_value_heads · head_dim is 64, and axis 0 of the tensor .*k_proj.* is 32"),
         ({"num_attention_heads": 8}, "num_key_value_heads · hidden_size/num_attention_heads is 16, and axis 0"),
         ({"num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 16}, "num_attention_heads · head_dim is 128"),
@@ -101,3 +106,21 @@ def test_ASizeThatIsNotThatOfTheTensorsNamesBoth(changes: dict[str, Any], reason
     check(config)
     with pytest.raises(SizeError, match=f"config.json: {reason}.*not of one checkpoint: fetch both again"):
         check_tensors(config, TENSORS)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {"num_key_value_heads": 4},
+            r"\(num_attention_heads \+ 2 · num_key_value_heads\) · .* is 192, and axis 0 .*qkv",
+        ),
+        ({"intermediate_size": 96}, "2 · intermediate_size is 192, and axis 0 of the tensor .*gate_up_proj.* is 320"),
+    ],
+)
+def test_FusedTensorsAreHeldAgainstTheSumOfTheirParts(changes: dict[str, Any], reason: str) -> None:
+    layer = "model.layers.1"
+    fused = {f"{layer}.self_attn.qkv_proj.weight": (128, 64), f"{layer}.mlp.gate_up_proj.weight": (320, 64)}
+    check_tensors(CONFIG, fused)
+    with pytest.raises(SizeError, match=reason):
+        check_tensors({**CONFIG, **changes}, fused)
