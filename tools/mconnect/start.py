@@ -84,8 +84,9 @@ def _fill_standard_streams() -> None:
                 os.dup2(opened, number)
                 os.close(opened)
     # Python has put None in place of a closed stream, and `print` ignores that. Standard output is buffered whatever
-    # PYTHONUNBUFFERED says: argparse ignores an error of the write itself, so it must come from `_flush`.
-    form = ("utf-8", "strict") if sys.stdout is None else (sys.stdout.encoding, sys.stdout.errors)
-    sys.stdout = os.fdopen(1, "w", encoding=form[0], errors=form[1], closefd=False)
+    # PYTHONUNBUFFERED says: argparse ignores an error of the write itself, so it must come from `_flush`. A file's name
+    # that is no text is printed as the bytes that it is.
+    encoding = "utf-8" if sys.stdout is None else sys.stdout.encoding
+    sys.stdout = os.fdopen(1, "w", encoding=encoding, errors="surrogateescape", closefd=False)
     if sys.stderr is None:
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)

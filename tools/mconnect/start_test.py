@@ -93,6 +93,13 @@ def test_other_closed_streams_change_nothing(shell: Shell, closed: str) -> None:
     assert done.returncode == FAILED and done.stdout == "" and "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["", "--json"])
+def test_a_name_that_is_no_text_is_printed_as_its_bytes(shell: Shell, option: str) -> None:
+    done = _bash(shell, f"cd $BUILD_WORKING_DIRECTORY; $BUILD -o $'\\xff.bundle' {option} | LC_ALL=C grep -c -a $'\\xff'")
+    assert (done.stdout, done.stderr) == ("1\n", "")
+    assert os.listdir(os.fsencode(shell.folder)).count(b"\xff.bundle") == 1
+
+
 def test_what_the_builder_warns_of_is_a_line(shell: Shell) -> None:
     script = "import logging; from tools.mconnect.console import guarded; import sys\n"
     script += "sys.exit(guarded(lambda: logging.getLogger('mconnect.builder').warning('x is %s', 1) or 0))"
