@@ -86,6 +86,13 @@ File::File(std::filesystem::path path) : path_(std::move(path)) {
   if (::fstat(fd_.get(), &status) != 0) ThrowErrno(errno, path_, "examine");
   if (!S_ISREG(status.st_mode)) throw Error(ErrorCode::kInvalidArgument, path_.string() + ": not a regular file");
   size_ = static_cast<std::uint64_t>(status.st_size);
+  written_ = status.st_mtim;
+}
+
+bool File::changed() const noexcept {
+  struct stat now;
+  return ::fstat(fd_.get(), &now) != 0 || static_cast<std::uint64_t>(now.st_size) != size_ ||
+         now.st_mtim.tv_sec != written_.tv_sec || now.st_mtim.tv_nsec != written_.tv_nsec;
 }
 
 void File::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
@@ -93,8 +100,10 @@ void File::ReadAt(std::uint64_t offset, std::span<std::byte> out) const {
     const ssize_t count = Retry([&] { return ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(offset)); });
     if (count < 0) ThrowErrno(errno, path_, "read");
     if (count == 0) {
-      throw Error(ErrorCode::kCorrupt, path_.string() + ": ends at byte " + std::to_string(offset) + ", " +
-                                           std::to_string(out.size()) + " bytes too early");
+      throw Error(ErrorCode::kCorrupt,
+                  path_.string() + ": ends at byte " + std::to_string(offset) + ", " + std::to_string(out.size()) +
+                      " bytes too early",
+                  changed() ? "it was changed while it was read: try again when whatever writes it is done" : "");
     }
     bytes_read_ += static_cast<std::uint64_t>(count);
     offset += static_cast<std::uint64_t>(count);

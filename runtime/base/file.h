@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <span>
@@ -41,6 +42,9 @@ class File {
   const std::filesystem::path& path() const noexcept { return path_; }
   std::uint64_t size() const noexcept { return size_; }
 
+  // Whether somebody has written to the file since it was opened (not: removed it, or put another in its place).
+  bool changed() const noexcept;
+
   // Fills `out`. Throws Error(kCorrupt) when the file ends before that.
   void ReadAt(std::uint64_t offset, std::span<std::byte> out) const;
 
@@ -51,6 +55,7 @@ class File {
   std::filesystem::path path_;
   Descriptor fd_;
   std::uint64_t size_ = 0;
+  std::timespec written_{};  // when the file was last written to
   mutable std::atomic<std::uint64_t> bytes_read_ = 0;
 };
 

@@ -65,6 +65,15 @@ TEST_F(FileTest, ReadsAtOffsetsAndCountsBytes) {
   EXPECT_EQ(CodeOf([&] { file.ReadAt(8, std::as_writable_bytes(std::span(out))); }), ErrorCode::kCorrupt);
 }
 
+TEST_F(FileTest, KnowsThatItsContentWasChangedNotItsName) {
+  WriteFileAtomically(folder_ / "f", "0123456789");
+  const File file(folder_ / "f");
+  fs::rename(folder_ / "f", folder_ / "g");
+  EXPECT_FALSE(file.changed());
+  fs::resize_file(folder_ / "g", 3);
+  EXPECT_TRUE(file.changed());
+}
+
 TEST_F(FileTest, NamesWhatItCannotOpen) {
   EXPECT_EQ(CodeOf([&] { File(folder_ / "none"); }), ErrorCode::kNotFound);
   EXPECT_EQ(CodeOf([&] { File{folder_}; }), ErrorCode::kInvalidArgument);
