@@ -206,7 +206,12 @@ def test_RefusesWhatItDoesNotKnow(tmp_path: Path, extra: Any, reason: str) -> No
         ("general.architecture", None, "the architecture is None"),
         ("qwen3.block_count", None, "does not state qwen3.block_count"),
         ("qwen3.block_count", "3", "qwen3.block_count is '3', not of type int"),
-        ("qwen3.attention.head_count", 0, "num_attention_heads is 0; it must be from 1"),
+        ("qwen3.attention.head_count", 0, "num_attention_heads is 0; it must be an integer from 1 to"),
+        (
+            "qwen3.attention.head_count_kv",
+            3,
+            "num_attention_heads 4 does not divide into .* 3; .* fetch the file again",
+        ),
         ("qwen3.attention.value_length", 8, "heads of 32 for keys and 8 for values"),
         ("tokenizer.ggml.eos_token_id", [7], r"tokenizer.ggml.eos_token_id is \[7\], not of type int"),
         ("tokenizer.ggml.bos_token_id", True, "tokenizer.ggml.bos_token_id is True, not of type int"),

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tools.builder import sizes
 from tools.builder.checkpoint import CheckpointError
 from tools.builder.gguf.architectures import FACTORS, architecture
 from tools.builder.gguf.quantisation import Array, values
@@ -79,9 +80,7 @@ def config(gguf: Gguf) -> dict[str, Any]:
         found[name] = settings.need(key, of)
     heads = found["num_attention_heads"]
     found["num_key_value_heads"] = settings.get("attention.head_count_kv", int, heads)
-    for name in ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"):
-        if not 0 < found[name] < 1 << 24:
-            raise CheckpointError(f"{gguf.path}: {name} is {found[name]}; it must be from 1 to {(1 << 24) - 1}")
+    _check(gguf, found)
     for name, key in kind.settings.items():
         found[name] = settings.need(key, float if "scal" in key else int)
     embedding = gguf.tensors.get("token_embd.weight")
@@ -107,7 +106,16 @@ def config(gguf: Gguf) -> dict[str, Any]:
     settings.get("expert_count", int)
     settings.get("expert_used_count", int)
     settings.check()
+    _check(gguf, found)
     return found
+
+
+def _check(gguf: Gguf, found: Mapping[str, Any]) -> None:
+    try:
+        sizes.check(found)
+    except sizes.SizeError as error:
+        text = str(error).removeprefix("config.json: ").replace("config.json", "the file")
+        raise CheckpointError(f"{gguf.path}: {text}") from None
 
 
 def _head(gguf: Gguf, settings: Settings, found: dict[str, Any]) -> None:
