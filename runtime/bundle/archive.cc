@@ -79,6 +79,10 @@ ArchiveBundle::ArchiveBundle(const std::filesystem::path& path) : Bundle(path), 
 ArchiveBundle::~ArchiveBundle() = default;
 
 void ArchiveBundle::Fail(const std::string& what) const {
+  if (file_.changed()) {
+    throw Error(ErrorCode::kCorrupt, path_.string() + ": was changed while it was read: " + what,
+                "try again when whatever writes it is done");
+  }
   throw Error(ErrorCode::kCorrupt, path_.string() + ": " + what, "the file is damaged: copy or build it again");
 }
 
@@ -161,7 +165,8 @@ void ArchiveBundle::Stream(std::span<const std::size_t> members, const Sink& sin
   const auto run = [&](const Job& job, Scratch& scratch) {
     const IndexEntry& entry = index_.entries[members[job.position]];
     const auto data = Content(entry, job.frame, scratch);
-    if (!data.empty()) sink(members[job.position], job.frame == 0 ? 0 : job.frame * kFrameContent - kTarBlock, data);
+    if (sink && !data.empty())
+      sink(members[job.position], job.frame == 0 ? 0 : job.frame * kFrameContent - kTarBlock, data);
     if (!digests.Add(job.position, job.frame, data)) return;
     if (job.frame + 1 < entry.frames.size() || digests.Hex(job.position) == entry.info.sha256) return;
     Fail("member '" + entry.info.path + "': the digest is wrong");
@@ -180,11 +185,10 @@ void ArchiveBundle::Stream(std::span<const std::size_t> members, const Sink& sin
   idle_.clear();
 }
 
-void ArchiveBundle::Verify(std::size_t threads) const {
+void ArchiveBundle::Verify(std::size_t threads, const Sink& watch) const {
   std::vector<std::size_t> all(members_.size());
   for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-  Stream(
-      all, [](std::size_t, std::uint64_t, std::span<const std::byte>) {}, threads);
+  Stream(all, watch, threads);
   Scratch scratch;
   if (!IsZero(Decompress(index_.end, scratch, "the end of the tar"))) Fail("the end of the tar is not zero");
 }

@@ -22,7 +22,7 @@ class ArchiveBundle : public Bundle {
   ~ArchiveBundle() override;
 
   void Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads) const override;
-  void Verify(std::size_t threads) const override;
+  void Verify(std::size_t threads, const Sink& watch) const override;
   std::filesystem::path FileOf(std::string_view) const override { return {}; }
 
   // Bytes of the file read so far, by all calls together.

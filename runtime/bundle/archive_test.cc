@@ -1,6 +1,8 @@
 #include "runtime/bundle/archive.h"
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -15,6 +17,7 @@
 namespace mconnect {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace testing_bundle;  // NOLINT
 
 constexpr std::size_t kXml = 4;  // modules/encoder/openvino.xml, 700 bytes
@@ -179,9 +182,50 @@ TEST_F(ArchiveTest, RefusesANewerManifestAndSaysWhatToDo) {
   EXPECT_EQ(Refuse(parts.Assemble(), "format is 2, this build reads format 1"), ErrorCode::kUnsupported);
 }
 
+TEST_F(ArchiveTest, ReadsOnWhenItsFileIsRemovedOrAnotherTakesItsPlace) {
+  const fs::path path = folder_ / "x.bundle";
+  fs::copy_file(Large(), path);
+  const ArchiveBundle bundle(path);
+  fs::copy_file(Small(), folder_ / "other");
+  fs::rename(folder_ / "other", path);
+  bundle.Verify(2, nullptr);
+  fs::remove(path);
+  bundle.Verify(2, nullptr);
+}
+
+TEST_F(ArchiveTest, SaysThatItsFileWasOverwrittenWhileItWasRead) {
+  const fs::path path = folder_ / "x.bundle";
+  WriteAll(path, ReadAll(Large()));
+  const ArchiveBundle bundle(path);
+  const ArchiveBundle shortened(path);
+  std::string bytes = ReadAll(Large());
+  bytes[9 << 20] ^= 1;
+  WriteAll(path, bytes);
+  EXPECT_EQ(CodeOf([&] { bundle.Verify(2, nullptr); }, "x.bundle: was changed while it was read: member"),
+            ErrorCode::kCorrupt);
+  WriteAll(path, bytes.substr(0, 1 << 20));
+  try {
+    shortened.Verify(2, nullptr);
+    ADD_FAILURE() << "nothing was refused";
+  } catch (const Error& e) {
+    EXPECT_NE(e.remedy().find("changed while it was read"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(ArchiveTest, VerifyReadsTheFileOnceAndShowsEveryByte) {
+  const ArchiveBundle bundle(Large());
+  const std::uint64_t opened = bundle.bytes_read();
+  std::atomic<std::uint64_t> seen = 0;
+  bundle.Verify(2, [&](std::size_t, std::uint64_t, std::span<const std::byte> data) { seen += data.size(); });
+  std::uint64_t total = 0;
+  for (const MemberInfo& info : bundle.members()) total += info.size;
+  EXPECT_EQ(seen, total);
+  EXPECT_LE(bundle.bytes_read() - opened, fs::file_size(Large()));
+}
+
 TEST_F(ArchiveTest, ReadsEveryMember) {
   const ArchiveBundle bundle(Large());
-  bundle.Verify(0);
+  bundle.Verify(0, nullptr);
   EXPECT_EQ(bundle.id(), Sha256Hex(bundle.Read("manifest.json")));
   for (const MemberInfo& info : bundle.members()) {
     const std::string content = bundle.Read(info.path);
@@ -238,7 +282,7 @@ TEST_F(ArchiveTest, StopsAtTheSinksException) {
   for (const std::size_t threads : {1, 4}) {
     EXPECT_EQ(CodeOf([&] { bundle.Stream(all, sink, threads); }, "enough"), ErrorCode::kCancelled);
   }
-  bundle.Verify(2);  // and can be used again
+  bundle.Verify(2, nullptr);  // and can be used again
 }
 
 TEST_F(ArchiveTest, DamageInALaterFrameStopsAllThreads) {

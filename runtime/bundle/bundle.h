@@ -59,8 +59,9 @@ class Bundle {
   // core. Throws Error(kCorrupt) when a digest or the format is wrong: what the sink got is then worthless.
   virtual void Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads = 0) const = 0;
 
-  // Reads everything and checks every promise of the format. Throws Error(kCorrupt) that names the member.
-  virtual void Verify(std::size_t threads = 0) const = 0;
+  // Reads everything once and checks every promise of the format; `watch`, if any, sees what Stream() would give it.
+  // Throws Error(kCorrupt) that names the first member that is damaged.
+  virtual void Verify(std::size_t threads = 0, const Sink& watch = nullptr) const = 0;
 
   // The file that holds a member as it is, when the bundle is a folder; else empty.
   virtual std::filesystem::path FileOf(std::string_view path) const = 0;

@@ -54,7 +54,7 @@ void FolderBundle::Stream(std::span<const std::size_t> members, const Sink& sink
     for (std::uint64_t offset = 0; offset < info.size; offset += buffer.size()) {
       const auto piece = std::span(buffer).first(std::min<std::uint64_t>(buffer.size(), info.size - offset));
       file.ReadAt(offset, piece);
-      sink(members[i], offset, piece);
+      if (sink) sink(members[i], offset, piece);
       digest.Update(piece);
     }
     if (file.size() != info.size) Fail("member '" + info.path + "' has changed its size");
@@ -62,7 +62,7 @@ void FolderBundle::Stream(std::span<const std::size_t> members, const Sink& sink
   });
 }
 
-void FolderBundle::Verify(std::size_t threads) const {
+void FolderBundle::Verify(std::size_t threads, const Sink& watch) const {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     if (members_[i].sha256.empty()) {
@@ -73,8 +73,7 @@ void FolderBundle::Verify(std::size_t threads) const {
     }
     all.push_back(i);
   }
-  Stream(
-      all, [](std::size_t, std::uint64_t, std::span<const std::byte>) {}, threads);
+  Stream(all, watch, threads);
 }
 
 std::string DigestsText(std::span<const MemberInfo> members) {

@@ -15,7 +15,7 @@ class FolderBundle : public Bundle {
   explicit FolderBundle(const std::filesystem::path& path);
 
   void Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads) const override;
-  void Verify(std::size_t threads) const override;
+  void Verify(std::size_t threads, const Sink& watch) const override;
   std::filesystem::path FileOf(std::string_view path) const override { return path_ / member(path).path; }
 
  private:

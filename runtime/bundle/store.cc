@@ -73,6 +73,8 @@ fs::path Store::DefaultFolder() {
     const char* value = Environment(variable);
     if (value == nullptr) continue;
     const fs::path folder = value;
+    // Its specification wants a relative path to be ignored, not refused.
+    if (!folder.is_absolute() && std::string_view(variable) == "XDG_CACHE_HOME") continue;
     if (!folder.is_absolute()) {
       throw Error(ErrorCode::kInvalidArgument, std::string(variable) + " is '" + value + "', not an absolute path");
     }

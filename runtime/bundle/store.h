@@ -25,8 +25,9 @@ struct VariantFiles {
 // Deleting any part of a store is always safe: the next load brings it back.
 class Store {
  public:
-  // $MCONNECT_STORE, else $XDG_CACHE_HOME/mconnect/store, else $HOME/.cache/mconnect/store.
-  // Throws Error(kInvalidArgument) when none of them is set to an absolute path.
+  // $MCONNECT_STORE, else $XDG_CACHE_HOME/mconnect/store (ignored where it is a relative path, as its specification
+  // says), else $HOME/.cache/mconnect/store.
+  // Throws Error(kInvalidArgument) when none of them is set, or the one that counts is no absolute path.
   static std::filesystem::path DefaultFolder();
 
   // Touches nothing until something is missing.

@@ -299,6 +299,8 @@ TEST_F(StoreTest, DefaultFolderFollowsTheEnvironment) {
   EXPECT_EQ(Store::DefaultFolder(), "/a/b");
   ::setenv("MCONNECT_STORE", "", 1);
   EXPECT_EQ(Store::DefaultFolder(), "/c/mconnect/store");
+  ::setenv("XDG_CACHE_HOME", "relative", 1);  // its specification: to be ignored
+  EXPECT_EQ(Store::DefaultFolder(), "/h/.cache/mconnect/store");
   ::unsetenv("XDG_CACHE_HOME");
   EXPECT_EQ(Store::DefaultFolder(), "/h/.cache/mconnect/store");
   ::unsetenv("HOME");

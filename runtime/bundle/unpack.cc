@@ -37,16 +37,26 @@ class PartialFolder {
   explicit PartialFolder(const fs::path& folder) {
     const std::string prefix = "." + folder.filename().string() + ".mconnect-";
     RemoveStale(folder.parent_path(), prefix);
-    std::string name = (folder.parent_path() / (prefix + "XXXXXX")).string();  // six X, which mkdtemp(3) replaces
-    if (::mkdtemp(name.data()) == nullptr) ThrowErrno(errno, folder.parent_path(), "create a folder here");
-    path_ = name;
-    lock_ = Lock(path_);
-    if (lock_.get() < 0 || ::chmod(path_.c_str(), 0755) != 0) ThrowErrno(errno, path_, "lock");
+    // Between its creation and its lock another process may take the folder for a dead one's, for microseconds.
+    for (int tries = 1;; ++tries) {
+      std::string name = (folder.parent_path() / (prefix + "XXXXXX")).string();  // six X, which mkdtemp(3) replaces
+      if (::mkdtemp(name.data()) == nullptr) ThrowErrno(errno, folder.parent_path(), "create a folder here");
+      path_ = name;
+      lock_ = Lock(path_);
+      // Where a file system has no locks, nobody can take the folder for a dead one's: it needs none.
+      if (lock_.get() >= 0 || (errno != EWOULDBLOCK && errno != ENOENT)) break;
+      if (tries == kTries) ThrowErrno(errno, path_, "lock, for the 100th folder in a row that another process took");
+    }
+    if (::chmod(path_.c_str(), 0755) != 0) {
+      const int failed = errno;
+      ::rmdir(path_.c_str());
+      ThrowErrno(failed, path_, "set the permissions");
+    }
   }
 
   ~PartialFolder() {
     std::error_code error;
-    if (lock_.get() >= 0 && !renamed_) fs::remove_all(path_, error);
+    if (!renamed_) fs::remove_all(path_, error);
   }
 
   const fs::path& path() const { return path_; }
@@ -62,10 +72,22 @@ class PartialFolder {
   }
 
  private:
-  // Below 0: another process has the lock, or the folder has gone.
+  static constexpr int kTries = 100;
+
+  // Below 0, and errno: EWOULDBLOCK (another process has the lock), ENOENT (the folder has gone, perhaps while it was
+  // locked), or why folders cannot be locked here.
   static Descriptor Lock(const fs::path& path) {
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    return fd.get() >= 0 && ::flock(fd.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(fd) : Descriptor();
+    if (fd.get() < 0 || ::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return Failed(errno);
+    struct stat locked, named;
+    if (::fstat(fd.get(), &locked) != 0 || ::lstat(path.c_str(), &named) != 0) return Failed(errno);
+    if (locked.st_ino != named.st_ino || locked.st_dev != named.st_dev) return Failed(ENOENT);
+    return fd;
+  }
+
+  static Descriptor Failed(int error) {
+    errno = error;
+    return Descriptor();
   }
 
   static void RemoveStale(const fs::path& parent, const std::string& prefix) {
@@ -117,6 +139,11 @@ void Unpack(const Bundle& bundle, const fs::path& folder) {
   if (fs::exists(fs::symlink_status(target, error)) &&
       !(fs::is_directory(target, error) && fs::is_empty(target, error))) {
     ThrowNotEmpty(target);
+  }
+  if (!fs::is_directory(target.parent_path(), error)) {
+    throw Error(ErrorCode::kNotFound,
+                folder.string() + ": the folder " + target.parent_path().string() + " does not exist",
+                "create it first (mkdir -p), or unpack to another place");
   }
   for (const MemberInfo& info : bundle.members()) {
     if (!info.sha256.empty()) continue;

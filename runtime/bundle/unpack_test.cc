@@ -3,6 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "runtime/bundle/store.h"
 #include "runtime/bundle/testing.h"
@@ -84,6 +88,38 @@ TEST_F(UnpackTest, TouchesNothingElseBesideTheTarget) {
   EXPECT_EQ(ReadAll(folder_ / "new.partial/mine.txt"), "precious");
   EXPECT_TRUE(fs::exists(folder_ / ".new.mconnect-locked"));
   ::close(other);
+}
+
+TEST_F(UnpackTest, NamesAParentThatDoesNotExist) {
+  const auto bundle = Bundle::Open(Small());
+  EXPECT_EQ(CodeOf([&] { Unpack(*bundle, folder_ / "absent/new"); },
+                   "new: the folder " + (folder_ / "absent").string() + " does not exist"),
+            ErrorCode::kNotFound);
+  EXPECT_EQ(EntriesOf(folder_), std::vector<std::string>{});
+}
+
+TEST_F(UnpackTest, OfManyAtOnceOneWinsAndTheOthersFindItsFolder) {
+  const auto bundle = Bundle::Open(Small());
+  for (int round = 0; round < 10; ++round) {
+    const fs::path target = folder_ / ("new" + std::to_string(round));
+    std::atomic<int> won = 0;
+    {
+      std::vector<std::jthread> racers;
+      for (int i = 0; i < 8; ++i) {
+        racers.emplace_back([&] {
+          try {
+            Unpack(*bundle, target);
+            ++won;
+          } catch (const Error& e) {
+            EXPECT_NE(e.message().find("not an empty folder"), std::string::npos) << e.message();
+          }
+        });
+      }
+    }
+    EXPECT_EQ(won, 1);
+    Bundle::Open(target)->Verify();
+  }
+  EXPECT_EQ(EntriesOf(folder_).size(), 10u);
 }
 
 TEST_F(UnpackTest, UnpacksAFolderToo) {

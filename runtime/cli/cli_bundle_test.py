@@ -97,3 +97,9 @@ def test_unpack_never_writes_into_what_is_there(tmp_path: Path) -> None:
     fail(1, ["full"], "unpack", BERT, tmp_path / "full")
     assert [p.name for p in (tmp_path / "full").iterdir()] == ["file"]
     fail(1, ["file"], "unpack", BERT, tmp_path / "full/file")
+
+
+def test_unpack_names_a_parent_that_does_not_exist(tmp_path: Path) -> None:
+    fail(
+        1, [f"the folder {tmp_path}/absent does not exist", "create it first"], "unpack", BERT, tmp_path / "absent/out"
+    )

@@ -11,13 +11,18 @@ WatchedBundle::WatchedBundle(std::shared_ptr<const Bundle> bundle, Report report
   members_ = bundle_->members();
 }
 
-void WatchedBundle::Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads) const {
-  const auto watch = [&](std::size_t member, std::uint64_t offset, std::span<const std::byte> data) {
-    sink(member, offset, data);
+Bundle::Sink WatchedBundle::Watched(const Sink& sink) const {
+  return [this, &sink](std::size_t member, std::uint64_t offset, std::span<const std::byte> data) {
+    if (sink) sink(member, offset, data);
     const std::lock_guard lock(mutex_);
     report_(done_ += data.size());
   };
-  bundle_->Stream(members, watch, threads);
 }
+
+void WatchedBundle::Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads) const {
+  bundle_->Stream(members, Watched(sink), threads);
+}
+
+void WatchedBundle::Verify(std::size_t threads, const Sink& watch) const { bundle_->Verify(threads, Watched(watch)); }
 
 }  // namespace mconnect::cli

@@ -24,10 +24,12 @@ class WatchedBundle : public Bundle {
   WatchedBundle(std::shared_ptr<const Bundle> bundle, Report report);
 
   void Stream(std::span<const std::size_t> members, const Sink& sink, std::size_t threads) const override;
-  void Verify(std::size_t threads) const override { bundle_->Verify(threads); }
+  void Verify(std::size_t threads, const Sink& watch) const override;
   std::filesystem::path FileOf(std::string_view path) const override { return bundle_->FileOf(path); }
 
  private:
+  Sink Watched(const Sink& sink) const;
+
   std::shared_ptr<const Bundle> bundle_;
   Report report_;
   mutable std::mutex mutex_;

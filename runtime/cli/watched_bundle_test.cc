@@ -36,10 +36,14 @@ class FakeBundle : public Bundle {
     }
   }
 
-  void Verify(std::size_t) const override { verified = true; }
+  void Verify(std::size_t threads, const Sink& watch) const override {
+    const std::array<std::size_t, 2> both = {0, 1};
+    Stream(both, watch, threads);
+    ++verified;
+  }
   std::filesystem::path FileOf(std::string_view path) const override { return path; }
 
-  mutable bool verified = false;
+  mutable int verified = 0;
 };
 
 TEST(WatchedBundle, CountsTheBytesOfEveryThread) {
@@ -65,8 +69,20 @@ TEST(WatchedBundle, IsTheBundleThatItWraps) {
   EXPECT_EQ(watched.id(), "id");
   EXPECT_EQ(watched.member("a").sha256, "digest");
   EXPECT_EQ(watched.FileOf("a"), "a");
-  watched.Verify(0);
-  EXPECT_TRUE(inner->verified);
+}
+
+TEST(WatchedBundle, VerifyingReadsOnceAndReportsEveryByte) {
+  const auto inner =
+      std::make_shared<FakeBundle>(std::vector<MemberInfo>{{"manifest.json", 250, ""}, {"a", 300, "digest"}});
+  std::vector<std::uint64_t> reports;
+  const WatchedBundle watched(inner, [&](std::uint64_t done) { reports.push_back(done); });
+  std::atomic<std::uint64_t> received = 0;
+  watched.Verify(0, [&](std::size_t, std::uint64_t, std::span<const std::byte> data) { received += data.size(); });
+  EXPECT_EQ(inner->verified, 1);
+  EXPECT_EQ(received, 550u);
+  EXPECT_EQ(reports.back(), 550u);
+  watched.Verify(0, nullptr);
+  EXPECT_EQ(reports.back(), 1100u);
 }
 
 }  // namespace
