@@ -10,6 +10,7 @@
 
 #include "mconnect/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/utf8.h"
 #include "runtime/tasks/model_parts.h"
 #include "runtime/tasks/pooling.h"
 
@@ -144,6 +145,7 @@ Embeddings TextEmbedding::embed(const std::vector<std::string>& texts, const Emb
   const std::int64_t limit = impl_->settings.max_tokens;
   const std::int64_t max_tokens = options.max_tokens.value_or(limit);
   CheckRange("max_tokens", max_tokens, 2, limit);
+  for (std::size_t i = 0; i < texts.size(); ++i) RequireUtf8(texts[i], "text " + std::to_string(i));
 
   Embeddings result;
   result.vectors = Tensor(DType::kF32, {static_cast<std::int64_t>(texts.size()), impl_->dimension});

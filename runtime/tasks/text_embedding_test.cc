@@ -99,6 +99,13 @@ TEST(TextEmbedding, RefusesOptionsOutsideTheirLimits) {
   EXPECT_EQ(ErrorOf([&] { model.embed({"a"}, {.max_tokens = 1}); }).code(), ErrorCode::kInvalidArgument);
 }
 
+TEST(TextEmbedding, RefusesATextThatIsNotUtf8WithItsIndexAndTheByte) {
+  const TextEmbedding model(ToyParts::Encoder());
+  const Error error = ErrorOf([&] { model.embed({"a", "b\xC3"}); });
+  EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(error.message(), "text 1 is not UTF-8: byte 0xc3 at line 1, column 2 (offset 1)");
+}
+
 TEST(TextEmbedding, CanBeCancelled) {
   std::stop_source source;
   source.request_stop();
