@@ -17,7 +17,7 @@ struct TokenizeFlags {
   std::vector<std::string> texts;
   std::string input;
   ListFormat format = ListFormat::kAuto;
-  std::vector<TokenId> ids;
+  std::vector<std::string> ids;  // each a list with commas
   bool no_special_tokens = false;
   bool json = false;
 };
@@ -51,15 +51,43 @@ std::string Readable(const Tokenizer& tokenizer, const std::string& text, const 
   return out;
 }
 
+// Between its commas. The parser's own splitting would leave out what is empty.
+std::vector<std::string> Items(const std::string& list) {
+  std::vector<std::string> items(1);
+  for (const char c : list) {
+    if (c == ',') {
+      items.emplace_back();
+    } else {
+      items.back() += c;
+    }
+  }
+  return items;
+}
+
+CLI::Validator IdList() {
+  return CLI::Validator(
+      [](const std::string& list) -> std::string {
+        for (std::string item : Items(list)) {
+          if (std::string problem = WholeNumber<TokenId>()(item); !problem.empty()) return problem;
+        }
+        return "";
+      },
+      "");
+}
+
 int Decode(const Tokenizer& tokenizer, const TokenizeFlags& flags) {
-  for (const TokenId id : flags.ids) {
+  std::vector<TokenId> ids;
+  for (const std::string& list : flags.ids) {
+    for (const std::string& item : Items(list)) ids.push_back(std::stoi(item));  // IdList() has seen them
+  }
+  for (const TokenId id : ids) {
     if (!tokenizer.IdToToken(id)) {
       throw Error(ErrorCode::kInvalidArgument, "--decode: " + std::to_string(id) +
                                                    " is not an id of the vocabulary, which has " +
                                                    std::to_string(tokenizer.vocab_size()) + " tokens");
     }
   }
-  const std::string text = tokenizer.Decode(flags.ids, flags.no_special_tokens);
+  const std::string text = tokenizer.Decode(ids, flags.no_special_tokens);
   Print(flags.json ? JsonLine(text) : text + "\n");
   return kOk;
 }
@@ -106,8 +134,7 @@ Command AddTokenize(CLI::App& program) {
   AddListFormat(app, &flags->format);
   app->add_option("--decode", flags->ids, "Print the text of these ids, separated by commas")
       ->type_name("ID,ID,...")
-      ->delimiter(',')
-      ->check(WholeNumber<TokenId>());
+      ->check(IdList());
   app->add_flag("--no-special-tokens", flags->no_special_tokens,
                 "Leave out the tokens that the model adds ([CLS], <s>)");
   app->add_flag("--json", flags->json, "Print a list of lists of ids; with --decode, a string");

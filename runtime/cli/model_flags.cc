@@ -77,7 +77,9 @@ Model LoadForTask(const ModelFlags& flags, std::string_view task) {
 
 Embeddings EmbedAll(const TextEmbedding& task, const std::vector<std::string>& texts, const EmbedOptions& options) {
   // Large enough that sorting by length inside the task pays, small enough that the bar moves.
-  const std::size_t step = static_cast<std::size_t>(std::max(1, options.batch_size)) * 8;
+  constexpr std::size_t kStep = 256;
+  const auto batch = static_cast<std::size_t>(std::max(1, options.batch_size));
+  const std::size_t step = std::max(kStep / batch, std::size_t{1}) * batch;
   Progress progress("embedding", Progress::Unit::kItems);
   Embeddings all;
   all.vectors = Tensor(DType::kF32, {static_cast<std::int64_t>(texts.size()), task.dimension()});

@@ -25,16 +25,6 @@ std::string DisplayName(const std::string& path) { return path == "-" ? "standar
               code == ErrorCode::kNotFound ? "check the spelling of the path" : "");
 }
 
-// "line 3, column 7": where an offset lies, for messages. Columns count bytes.
-std::string Place(std::string_view text, std::size_t offset) {
-  offset = std::min(offset, text.size());
-  const std::string_view before = text.substr(0, offset);
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const std::size_t newline = before.rfind('\n');
-  const std::size_t column = newline == std::string_view::npos ? offset + 1 : offset - newline;
-  return "line " + std::to_string(line) + ", column " + std::to_string(column);
-}
-
 // The value of four hexadecimal digits at `at`.
 std::optional<std::uint32_t> Hex4(std::string_view text, std::size_t at) noexcept {
   if (at + 4 > text.size()) return std::nullopt;
@@ -86,42 +76,6 @@ std::string ReadInput(const std::string& path, std::uint64_t limit) {
   }
 }
 
-std::size_t InvalidUtf8Offset(std::string_view text) noexcept {
-  std::size_t i = 0;
-  while (i < text.size()) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const std::size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2
-                               : lead >= 0xE0 && lead <= 0xEF ? 3
-                               : lead >= 0xF0 && lead <= 0xF4 ? 4
-                                                              : 0;
-    if (length == 0 || i + length > text.size()) return i;
-    for (std::size_t k = 1; k < length; ++k) {
-      const auto next = static_cast<unsigned char>(text[i + k]);
-      // The second byte also excludes overlong forms (E0, F0), surrogates (ED) and code points over U+10FFFF (F4).
-      const unsigned low = k > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-      const unsigned high = k > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-      if (next < low || next > high) return i;
-    }
-    i += length;
-  }
-  return std::string_view::npos;
-}
-
-void RequireUtf8(std::string_view text, std::string_view name) {
-  const std::size_t offset = InvalidUtf8Offset(text);
-  if (offset == std::string_view::npos) return;
-  char byte[8];
-  std::snprintf(byte, sizeof byte, "0x%02x", static_cast<unsigned char>(text[offset]));
-  throw Error(ErrorCode::kInvalidArgument,
-              std::string(name) + " is not UTF-8: byte " + byte + " at " + Place(text, offset) + " (offset " +
-                  std::to_string(offset) + ")",
-              "convert it first, for example with: iconv -f LATIN1 -t UTF-8");
-}
-
 void ReplaceLoneSurrogates(std::string& json) noexcept {
   std::size_t i = 0;
   while (i + 1 < json.size()) {
@@ -156,7 +110,7 @@ std::vector<std::string> ParseJsonTexts(std::string text, std::string_view name)
     const std::size_t dash = reason.find(" - ");
     if (dash != std::string::npos) reason.erase(0, dash + 3);
     throw Error(ErrorCode::kInvalidArgument,
-                std::string(name) + " is not JSON: " + Place(text, e.byte == 0 ? 0 : e.byte - 1) + ": " + reason,
+                std::string(name) + " is not JSON: " + TextPlace(text, e.byte == 0 ? 0 : e.byte - 1) + ": " + reason,
                 "write a list of strings, like [\"a cat\", \"a dog\"]");
   } catch (const nlohmann::json::out_of_range&) {
     throw Error(ErrorCode::kInvalidArgument, std::string(name) + ": a number in it is too large",

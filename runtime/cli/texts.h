@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/utf8.h"  // RequireUtf8: what commands demand of every text
+
 namespace mconnect::cli {
 
 // How a list of texts is written: a JSON list of strings, or one text on each line.
@@ -29,12 +31,6 @@ std::vector<std::string> ReadTexts(const std::string& path, ListFormat format);
 // The same for a text that is already in memory; `name` is what messages call it.
 std::vector<std::string> ParseJsonTexts(std::string text, std::string_view name);
 std::vector<std::string> ParseLines(std::string_view text, std::string_view name);
-
-// Throws Error(kInvalidArgument) naming `name`, the offset and the byte unless `text` is UTF-8 (RFC 3629).
-void RequireUtf8(std::string_view text, std::string_view name);
-
-// Offset of the first byte that is not part of UTF-8; npos when all is well.
-std::size_t InvalidUtf8Offset(std::string_view text) noexcept;
 
 // JSON can escape half of a surrogate pair ("\ud800"), which no Unicode text can hold. Each becomes U+FFFD, in place,
 // as decoders of UTF-16 do it; offsets do not move.

@@ -76,21 +76,11 @@ TEST(Texts, SplitsLinesAsEditorsDo) {
   EXPECT_EQ(ParseLines("a\r\n\r\nb", "x"), (Texts{"a", "", "b"}));
 }
 
-TEST(Texts, FindsTheFirstByteThatIsNotUtf8) {
-  for (const char* good :
-       {"", "a", "\xC3\xA9", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xEF\xBF\xBF", "\xF4\x8F\xBF\xBF"}) {
-    EXPECT_EQ(InvalidUtf8Offset(good), std::string_view::npos) << good;
-  }
-  // Continuation alone, truncated, overlong, surrogate, beyond U+10FFFF, never valid.
-  for (const char* bad :
-       {"a\x80", "a\xE2\x82", "a\xC0\x80", "a\xE0\x80\x80", "a\xED\xA0\x80", "a\xF4\x90\x80\x80", "a\xFF"}) {
-    EXPECT_EQ(InvalidUtf8Offset(bad), 1u) << bad;
-  }
-}
-
-TEST(Texts, NamesTheByteThatIsNotUtf8) {
-  const std::string message = MessageOf([] { RequireUtf8("ok\nno\xFF", "the prompt"); });
-  EXPECT_EQ(message, "the prompt is not UTF-8: byte 0xff at line 2, column 3 (offset 5)");
+TEST(Texts, RefusesFilesInOtherEncodings) {
+  const std::string utf16 = WriteFile("utf16.txt", std::string("\xFF\xFEh\0i\0", 6));
+  EXPECT_NE(MessageOf([&] { ReadTexts(utf16, ListFormat::kAuto); }).find("utf16.txt is not UTF-8: byte 0xff"),
+            std::string::npos);
+  EXPECT_NE(MessageOf([] { ParseJsonTexts("[\"\xE9\"]", "x"); }).find("x is not UTF-8: byte 0xe9"), std::string::npos);
 }
 
 TEST(Texts, ChoosesTheFormatByName) {
