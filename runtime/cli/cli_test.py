@@ -1,9 +1,11 @@
 """The program as a whole: help, mistakes in usage, the standard streams, bundles that cannot be used."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from runtime.cli.testing import PROGRAM, fail, run, succeed
@@ -28,6 +30,8 @@ def test_help_lists_every_command() -> None:
     text = succeed("--help").decode()
     for command in COMMANDS:
         assert f"\n  {command} " in text
+    for code in ["0 done", "1 failed", "2 wrong usage", "130 interrupted", "141 the output was closed"]:
+        assert code in text
     assert succeed("--version").startswith(b"mconnect ")
 
 
@@ -39,7 +43,7 @@ def test_help_lists_every_command() -> None:
         (["build", "x"], ["bazel run //tools/mconnect -- build"]),
         (["embed"], ["bundle", "mconnect embed --help"]),
         (["embed", BERT, "--colour"], ["--colour"]),
-        (["embed", BERT], ["--text or --input"]),
+        (["embed", BERT], ["--text or --input", "see `mconnect embed --help`"]),
         (["embed", BERT, "--text", "a", "--input", "b"], ["--text or --input"]),
         (["embed", BERT, "--text", "a", "--precision", "f8"], ["--precision", "f8"]),
         (["embed", BERT, "--text", "a", "--threads", "-1"], ["--threads"]),
@@ -53,8 +57,11 @@ def test_help_lists_every_command() -> None:
         (["run", QWEN3, "--prompt", "a", "--seed", "18446744073709551616"], ["--seed", "18446744073709551616"]),
         (["tokenize", BERT, "--decode", ""], ["--decode", "''"]),
         (["tokenize", BERT, "--decode", "1,x"], ["--decode", "'x'"]),
-        (["tokenize", BERT, "--text", "a", "--decode", "1"], ["exactly one"]),
-        (["search", BERT, ".", " "], ["query is empty"]),
+        (["tokenize", BERT, "--decode", "101,,5"], ["--decode", "''"]),
+        (["tokenize", BERT, "--decode", "101,"], ["--decode", "''"]),
+        (["tokenize", BERT, "--decode", ",101"], ["--decode", "''"]),
+        (["tokenize", BERT, "--text", "a", "--decode", "1"], ["exactly one", "see `mconnect tokenize --help`"]),
+        (["search", BERT, ".", " "], ["query is empty", "see `mconnect search --help`"]),
         (["unpack", BERT], ["folder"]),
     ],
 )
@@ -113,6 +120,39 @@ def test_closed_input_and_error_output_do_no_harm(store: Path) -> None:
     process = subprocess.run(shell, stdout=subprocess.PIPE, env=env, check=False)
     assert process.returncode == 0
     assert process.stdout.startswith(b'{"dimension":')
+
+
+def test_work_that_lasts_shows_how_far_it_is_on_a_terminal(tmp_path: Path, store: Path) -> None:
+    """Also where few batches are run at a time: the bar moves within one."""
+    texts = tmp_path / "lines.txt"
+    texts.write_text("some words of a text\n" * 30_000)
+    terminal, other = os.openpty()
+    command = [PROGRAM, "embed", BERT, "--input", texts, "--output", tmp_path / "v.npy", "--batch-size", "1024"]
+    with subprocess.Popen(command, stderr=other, env={"MCONNECT_STORE": str(store)}) as process:
+        os.close(other)
+        shown = b""
+        try:
+            while data := os.read(terminal, 1 << 16):
+                shown += data
+        except OSError:  # the program has closed its end
+            pass
+    os.close(terminal)
+    assert process.returncode == 0
+    bars = [line for line in shown.split(b"\r\x1b[K") if line.startswith(b"embedding  [")]
+    assert bars and all(line.endswith(b" of 30000") for line in bars), shown[-500:]
+    assert f"wrote 30000 x 48 f32 to {tmp_path}/v.npy".encode() in shown
+
+
+def test_an_empty_list_has_an_empty_answer(tmp_path: Path, store: Path) -> None:
+    (tmp_path / "empty.json").write_text("[]")
+    source = ["--input", tmp_path / "empty.json"]
+    answer = succeed("embed", BERT, *source, "--json", store=store)
+    assert json.loads(answer) == {"dimension": 48, "tokens": [], "truncated": [], "vectors": []}
+    assert succeed("embed", BERT, *source, store=store) == b"0 texts, 48 dimensions\n"
+    succeed("embed", BERT, *source, "--output", tmp_path / "v.npy", store=store)
+    vectors = np.load(tmp_path / "v.npy")
+    assert (vectors.shape, vectors.dtype) == ((0, 48), np.float32)
+    assert json.loads(succeed("tokenize", BERT, *source, "--json")) == []
 
 
 def test_without_a_home_the_store_must_be_named(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ int Main(int argc, char** argv) {
   CLI::App program("Runs bundles: text generation, embedding and search, on this machine.", "mconnect");
   program.footer(
       "Each command explains itself with examples: mconnect COMMAND --help\n"
-      "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.");
+      "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the output was closed.");
   program.set_version_flag("--version", kVersion);
   program.require_subcommand(1);
   const std::vector<Command> commands = {AddRun(program),      AddEmbed(program),   AddSearch(program),
@@ -66,7 +66,12 @@ int Main(int argc, char** argv) {
     return ReportParse(program, e);
   }
   const auto chosen = std::find_if(commands.begin(), commands.end(), [](const Command& c) { return c.app->parsed(); });
-  return chosen->run();
+  try {
+    return chosen->run();
+  } catch (const UsageError& e) {
+    PrintError(e.what(), "see `mconnect " + chosen->app->get_name() + " --help`");
+    return kUsage;
+  }
 }
 
 }  // namespace
