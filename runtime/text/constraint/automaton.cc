@@ -1,12 +1,22 @@
 #include "runtime/text/constraint/automaton.h"
 
 #include <algorithm>
-#include <set>
 #include <string>
+#include <unordered_set>
 
 #include "mconnect/error.h"
 
 namespace mconnect {
+namespace {
+
+[[noreturn]] void Exhausted(std::size_t limit, const char* what) {
+  throw Error(ErrorCode::kResourceExhausted,
+              "the output format needs more than " + std::to_string(limit) + " " + what + " at run time",
+              "simplify it: fewer alternatives that begin alike, fewer schemas that refer to themselves twice, lower "
+              "counts of repetition");
+}
+
+}  // namespace
 
 Automaton::Automaton(Grammar grammar, bool skip_space) : grammar_(std::move(grammar)) {
   Classify();
@@ -39,11 +49,12 @@ void Automaton::Classify() {
 std::uint32_t Automaton::Push(Grammar::NodeId back, std::uint32_t below) {
   const auto [it, fresh] = frame_ids_.try_emplace({back, below}, static_cast<std::uint32_t>(frames_.size()));
   if (fresh) frames_.push_back({back, below, frames_[below].depth + 1});
+  if (frames_.size() > kMaxFrames) Exhausted(kMaxFrames, "stacks of rules");
   return it->second;
 }
 
 Automaton::State Automaton::Intern(std::vector<Place> from) {
-  std::set<Place> seen;
+  std::unordered_set<std::uint64_t> seen;
   std::vector<Place> places;
   bool accepts = false;
   while (!from.empty()) {
@@ -53,7 +64,8 @@ Automaton::State Automaton::Intern(std::vector<Place> from) {
     const Grammar::Node& node = grammar_.nodes[id];
     // What cannot end, or not within the depth that is left, is not entered.
     if (node.height == Grammar::kNever || frames_[frame].depth + node.height > kMaxDepth) continue;
-    if (!seen.insert(place).second) continue;
+    if (!seen.insert(std::uint64_t{id} << 32 | frame).second) continue;
+    if (seen.size() > kFreeVisits && ++visited_ > kMaxVisits) Exhausted(kMaxVisits, "steps");
     if (!node.edges.empty()) places.push_back(place);
     for (const Grammar::NodeId to : node.jumps) from.emplace_back(to, frame);
     for (const Grammar::Call& call : node.calls) {
@@ -82,11 +94,12 @@ Automaton::State Automaton::Intern(std::vector<Place> from) {
   std::ranges::sort(places);
   const auto [it, fresh] = state_ids_.try_emplace({places, accepts}, static_cast<State>(states_.size()));
   if (!fresh) return it->second;
-  if (states_.size() >= kMaxStates) {
-    throw Error(ErrorCode::kResourceExhausted,
-                "the output format needs more than " + std::to_string(kMaxStates) + " states at run time",
-                "simplify it, or lower its counts of repetition");
+  if (states_.size() >= kMaxStates || kept_ + places.size() > kMaxPlaces) {
+    state_ids_.erase(it);  // others who share the automaton may go on with the states that there are
+    if (states_.size() >= kMaxStates) Exhausted(kMaxStates, "states");
+    Exhausted(kMaxPlaces, "places");
   }
+  kept_ += places.size();
   states_.push_back({std::move(places), accepts, std::vector<State>(classes_, kUnknown)});
   return it->second;
 }

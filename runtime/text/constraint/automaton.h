@@ -22,13 +22,19 @@ class Automaton {
   static constexpr State kDead = 0;
   static constexpr std::uint32_t kMaxDepth = 64;
   static constexpr std::size_t kMaxStates = 500'000;
+  // An ambiguous grammar may be at exponentially many places at once: bounds of memory and time for all states
+  // together.
+  static constexpr std::size_t kMaxPlaces = 8'000'000;
+  static constexpr std::size_t kMaxFrames = 1'000'000;
+  static constexpr std::size_t kMaxVisits = 8'000'000;
+  static constexpr std::size_t kFreeVisits = 1000;  // of each state
 
   // `skip_space`: one space before the text is not part of it.
   explicit Automaton(Grammar grammar, bool skip_space = false);
 
   State start() const { return start_; }
 
-  // Throws Error(kResourceExhausted) at kMaxStates.
+  // Throws Error(kResourceExhausted) at these limits.
   State Next(State state, unsigned char byte);
 
   bool Accepts(State state) const { return states_[state].accepts; }      // the bytes so far are a whole text
@@ -62,6 +68,8 @@ class Automaton {
   std::vector<StateData> states_;
   std::map<std::pair<std::vector<Place>, bool>, State> state_ids_;
   State start_ = kDead;
+  std::size_t kept_ = 0;     // places of all states
+  std::size_t visited_ = 0;  // places that were looked at to make them, beyond kFreeVisits of each
 };
 
 }  // namespace mconnect

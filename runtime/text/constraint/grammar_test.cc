@@ -24,6 +24,32 @@ TEST(GrammarTest, RulesCallEachOther) {
   EXPECT_FALSE(Matches(automaton, "(x))"));
 }
 
+// Each parenthesis doubles the ways in which the text so far can be read.
+TEST(GrammarTest, AmbiguityThatGrowsWithoutBoundIsAnErrorAndTheAutomatonGoesOn) {
+  GrammarBuilder builder;
+  const Grammar::NodeId rule = builder.NewRule();
+  const auto nested = [&] {
+    return builder.Then(builder.Literal("("), builder.Then(builder.Call(rule), builder.Literal(")")));
+  };
+  const Fragment first = nested();
+  builder.Define(rule, builder.Either({first, nested(), builder.Literal("x")}));
+  Automaton automaton(builder.Finish(rule));
+  for (int tries = 0; tries < 2; ++tries) {
+    Automaton::State state = automaton.start();
+    std::string message;
+    for (int depth = 0; depth < 40 && message.empty(); ++depth) {
+      try {
+        state = automaton.Next(state, '(');
+      } catch (const Error& e) {
+        EXPECT_EQ(e.code(), ErrorCode::kResourceExhausted);
+        message = e.message();
+      }
+    }
+    EXPECT_TRUE(message.starts_with("the output format needs more than ")) << message;
+    EXPECT_TRUE(Matches(automaton, "((x))"));
+  }
+}
+
 TEST(GrammarTest, CallsNestOnlyAsFarAsTheyCanReturn) {
   GrammarBuilder builder;
   const Grammar::NodeId rule = builder.NewRule();
