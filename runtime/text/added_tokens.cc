@@ -36,36 +36,21 @@ bool WordAt(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-void AddedTokens::Trie::Add(std::string_view key, TokenId id) {
-  if (key.empty()) return;  // normalized to nothing: never found
-  std::uint32_t node = 0;
-  for (const char b : key) {
-    const auto [entry, made] =
-        nodes_[node].next.try_emplace(static_cast<unsigned char>(b), static_cast<std::uint32_t>(nodes_.size()));
-    node = entry->second;
-    if (made) nodes_.emplace_back();
-  }
-  TokenId& known = nodes_[node].id;  // of equal keys, the lowest id is found
-  known = known == Piece::kText ? id : std::min(known, id);
-  begins_[static_cast<unsigned char>(key[0])] = true;
+AddedTokens::Wanted::Wanted(const TokenMap& tokens) : trie(tokens), empty(tokens.empty()) {
+  for (const auto& [token, id] : tokens) begins[static_cast<unsigned char>(token[0])] = true;
 }
 
 template <typename Accept>
-std::size_t AddedTokens::Trie::Find(std::string_view text, std::size_t start, Accept accept, std::size_t* size,
-                                    TokenId* id) const {
+std::size_t AddedTokens::Wanted::Find(std::string_view text, std::size_t start, Accept accept, std::size_t* size,
+                                      TokenId* id) const {
   for (std::size_t begin = start; begin < text.size(); ++begin) {
-    if (!begins_[static_cast<unsigned char>(text[begin])]) continue;
-    std::uint32_t node = 0;
+    if (!begins[static_cast<unsigned char>(text[begin])]) continue;
     *size = 0;
-    for (std::size_t at = begin; at < text.size(); ++at) {
-      const auto next = nodes_[node].next.find(static_cast<unsigned char>(text[at]));
-      if (next == nodes_[node].next.end()) break;
-      node = next->second;
-      if (nodes_[node].id != Piece::kText && accept(begin, at + 1 - begin, nodes_[node].id)) {
-        *size = at + 1 - begin;
-        *id = nodes_[node].id;
-      }
-    }
+    trie.ForEachPrefix(text.substr(begin), [&](std::size_t bytes, TokenId found) {
+      if (!accept(begin, bytes, found)) return;
+      *size = bytes;
+      *id = found;
+    });
     if (*size > 0) return begin;
   }
   return std::string_view::npos;
@@ -90,13 +75,31 @@ AddedTokens::AddedTokens(const JsonView& json, const Normalizer* normalizer, con
     if (token.special) special_.insert(token.content);
     tokens_.insert_or_assign(id, std::move(token));
   }
-  for (const auto& [id, token] : tokens_) (token.normalized ? normalized_ : raw_).Add(token.text, id);
+  TokenMap raw, normalized;
+  for (const auto& [id, token] : tokens_) {
+    if (token.text.empty()) continue;  // normalized to nothing: never found
+    normalized_special_ = normalized_special_ || (token.normalized && token.special);
+    TokenId& known = (token.normalized ? normalized : raw).try_emplace(token.text, id).first->second;
+    known = std::min(known, id);  // of equal texts, the lowest id is found
+  }
+  raw_ = Wanted(raw);
+  normalized_ = Wanted(normalized);
 }
 
-void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::span<const Span> plain,
+bool AddedTokens::NormalizedEndBefore(std::span<const std::string_view> starts) const {
+  return std::ranges::none_of(tokens_, [&](const auto& entry) {
+    const Token& token = entry.second;
+    if (!token.normalized) return false;
+    if (token.single_word || token.lstrip || token.rstrip) return true;  // looks at what stands beside it
+    return std::ranges::any_of(starts,
+                               [&](std::string_view start) { return token.text.find(start, 1) != std::string::npos; });
+  });
+}
+
+void AddedTokens::Find(const Wanted& wanted, const AlignedText& aligned, std::span<const Span> plain,
                        std::vector<Piece>* pieces) const {
   const std::string_view text = aligned.text();
-  if (trie.empty()) {
+  if (wanted.empty) {
     if (!text.empty()) pieces->push_back({aligned, Piece::kText});
     return;
   }
@@ -109,7 +112,7 @@ void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::span<c
   std::size_t done = 0;  // end of what is in pieces
   std::size_t size = 0;
   TokenId id = Piece::kText;
-  for (std::size_t begin = 0; (begin = trie.Find(text, begin, accept, &size, &id)) != std::string_view::npos;
+  for (std::size_t begin = 0; (begin = wanted.Find(text, begin, accept, &size, &id)) != std::string_view::npos;
        begin += size) {
     const Token& token = tokens_.at(id);
     std::size_t first = begin;
@@ -122,19 +125,6 @@ void AddedTokens::Find(const Trie& trie, const AlignedText& aligned, std::span<c
     done = last;
   }
   if (done < text.size()) pieces->push_back({aligned.Slice(done, text.size()), Piece::kText});
-}
-
-void AddedTokens::Split(std::string_view text, std::span<const Span> plain, const Normalizer* normalizer,
-                        std::vector<Piece>* pieces, TextScratch* scratch) const {
-  std::vector<Piece> raw;
-  Find(raw_, AlignedText(text), plain, &raw);
-  for (const Piece& piece : raw) {
-    if (piece.added_token != Piece::kText) {
-      pieces->push_back(piece);
-    } else {
-      Find(normalized_, normalizer == nullptr ? piece.text : normalizer->Normalize(piece.text, scratch), plain, pieces);
-    }
-  }
 }
 
 std::optional<TokenId> AddedTokens::Id(std::string_view content) const {

@@ -2,9 +2,9 @@
 #ifndef MCONNECT_TEXT_ADDED_TOKENS_H_
 #define MCONNECT_TEXT_ADDED_TOKENS_H_
 
-#include <cstdint>
+#include <array>
+#include <cstddef>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "runtime/base/json.h"
+#include "runtime/text/model/token_trie.h"
+#include "runtime/text/model/vocabulary.h"
 #include "runtime/text/normalizer.h"
 #include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/tokenizer.h"
@@ -27,10 +29,22 @@ class AddedTokens {
   // Ids are those of the model's vocabulary; tokens that it lacks get the next free ids in order, as in the reference.
   AddedTokens(const JsonView& json, const Normalizer* normalizer, const ModelLookup& model, std::size_t model_size);
 
-  // Cuts the text at added tokens and normalizes what lies between (null: as it is). A special token is not there where
-  // it would share a byte with one of the ranges `plain` (ascending, disjoint).
-  void Split(std::string_view text, std::span<const Span> plain, const Normalizer* normalizer,
-             std::vector<Piece>* pieces, TextScratch* scratch) const;
+  // Appends the text cut at the added tokens that are looked for in it as it is. A special token is not there where it
+  // would share a byte with one of the ranges `plain` (ascending, disjoint).
+  void FindRaw(std::string_view text, std::span<const Span> plain, std::vector<Piece>* pieces) const {
+    Find(raw_, AlignedText(text), plain, pieces);
+  }
+
+  // The same of those that are looked for in normalized text.
+  void FindNormalized(const AlignedText& text, std::span<const Span> plain, std::vector<Piece>* pieces) const {
+    Find(normalized_, text, plain, pieces);
+  }
+
+  // Is a special token looked for in normalized text?
+  bool has_normalized_special() const noexcept { return normalized_special_; }
+
+  // Is normalized text that is cut before each of `starts` sure to have the same added tokens as a whole?
+  bool NormalizedEndBefore(std::span<const std::string_view> starts) const;
 
   std::optional<TokenId> Id(std::string_view content) const;
 
@@ -54,32 +68,28 @@ class AddedTokens {
     bool special;
   };
 
-  // A trie over bytes: the longest of several strings at a place.
-  class Trie {
-   public:
-    void Add(std::string_view key, TokenId id);
-    bool empty() const noexcept { return nodes_.size() == 1; }
-    // The leftmost longest key at or after `start` for which accept(begin, size, id) is true. npos: none.
+  // What is looked for, and the bytes that it begins with.
+  struct Wanted {
+    explicit Wanted(const TokenMap& tokens);
+    // The leftmost longest token at or after `start` for which accept(begin, size, id) is true. npos: none.
     template <typename Accept>
     std::size_t Find(std::string_view text, std::size_t start, Accept accept, std::size_t* size, TokenId* id) const;
 
-   private:
-    struct Node {
-      std::map<unsigned char, std::uint32_t> next;
-      TokenId id = Piece::kText;
-    };
-    std::vector<Node> nodes_ = std::vector<Node>(1);
-    bool begins_[256] = {};
+    TokenTrie trie;
+    bool empty;
+    std::array<bool, 256> begins = {};
   };
 
-  void Find(const Trie& trie, const AlignedText& text, std::span<const Span> plain, std::vector<Piece>* pieces) const;
+  void Find(const Wanted& wanted, const AlignedText& text, std::span<const Span> plain,
+            std::vector<Piece>* pieces) const;
 
   std::unordered_map<TokenId, Token> tokens_;
   std::unordered_map<std::string, TokenId> ids_;
   std::unordered_set<std::string> special_;
   std::size_t beyond_model_ = 0;
-  Trie raw_;         // looked for in the text
-  Trie normalized_;  // looked for in the normalized text
+  bool normalized_special_ = false;
+  Wanted raw_ = Wanted({});         // looked for in the text
+  Wanted normalized_ = Wanted({});  // looked for in the normalized text
 };
 
 }  // namespace mconnect

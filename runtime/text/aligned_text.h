@@ -15,19 +15,41 @@
 
 namespace mconnect {
 
-// Keeps what views point at until Clear().
+// Keeps what views point at until Clear(), and its memory for what comes then.
 class TextArena {
  public:
-  std::string* NewText() { return &texts_.emplace_back(); }
-  std::vector<Span>* NewAlignments() { return &alignments_.emplace_back(); }
+  std::string* NewText() { return texts_.New(); }
+  std::vector<Span>* NewAlignments() { return alignments_.New(); }
   void Clear() {
-    texts_.clear();
-    alignments_.clear();
+    texts_.Clear();
+    alignments_.Clear();
   }
 
  private:
-  std::deque<std::string> texts_;
-  std::deque<std::vector<Span>> alignments_;
+  template <typename T>
+  class Pool {
+   public:
+    T* New() {
+      if (used_ == items_.size()) items_.emplace_back();
+      return &items_[used_++];
+    }
+    void Clear() {
+      constexpr std::size_t kKept = 1 << 14;  // larger ones go back
+      for (std::size_t i = 0; i < used_; ++i) {
+        items_[i].clear();
+        if (items_[i].capacity() > kKept) items_[i].shrink_to_fit();
+      }
+      if (used_ > 64) items_.resize(64);
+      used_ = 0;
+    }
+
+   private:
+    std::deque<T> items_;
+    std::size_t used_ = 0;
+  };
+
+  Pool<std::string> texts_;
+  Pool<std::vector<Span>> alignments_;
 };
 
 // One code point of a changed text: 0: it stands for the next code point of the old text; n > 0: it is new, and comes
@@ -82,6 +104,14 @@ class AlignedText {
   std::string_view text_;
   const Span* alignments_ = nullptr;  // null: byte i is byte begin_ + i of the original
   std::uint32_t begin_ = 0;
+};
+
+// A part of the text: one added token, or text for the model.
+struct Piece {
+  static constexpr TokenId kText = -1;
+
+  AlignedText text;
+  TokenId added_token = kText;
 };
 
 }  // namespace mconnect

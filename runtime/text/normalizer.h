@@ -17,6 +17,7 @@ struct TextScratch {
   Regex::Scratch regex;
   std::vector<Change> changes;
   std::vector<Match> matches;
+  std::vector<Piece> pieces;
 };
 
 class Normalizer {

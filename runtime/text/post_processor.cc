@@ -1,6 +1,7 @@
 #include "runtime/text/post_processor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <string>
@@ -17,40 +18,26 @@ TokenId IdFromJson(const JsonView& json) {
   return static_cast<TokenId>(json.Int(0, std::numeric_limits<TokenId>::max()));
 }
 
-void SetType(std::int32_t type_id, EncodingPart* part) { std::ranges::fill(part->encoding.type_ids, type_id); }
-
-EncodingPart SpecialTokens(const std::vector<TokenId>& ids, std::int32_t type_id, bool offsets) {
-  EncodingPart part;
-  part.has_offsets = offsets;
-  const std::size_t size = ids.size();
-  part.encoding.ids = ids;
-  part.encoding.type_ids.assign(size, type_id);
-  part.encoding.attention_mask.assign(size, 1);
-  part.encoding.special_tokens_mask.assign(size, 1);
-  if (offsets) {
-    part.encoding.byte_offsets.resize(size);
-    part.encoding.char_offsets.resize(size);
-  }
-  part.tokens.resize(size);
-  return part;
-}
-
 // Takes the spaces at the ends of tokens out of their offsets. As in the reference, one per space whatever its bytes.
-void TrimOffsets(bool add_prefix_space, EncodingPart* part) {
+void TrimOffsets(bool add_prefix_space, EncodingDraft* draft) {
   const auto is_space = [](char32_t c) { return c == byte_level::kSpace || unicode::IsWhitespace(c); };
-  Encoding& encoding = part->encoding;
-  if (!part->has_offsets) return;
-  for (std::size_t i = 0; i < encoding.size(); ++i) {
-    const std::string_view token = part->tokens[i];
-    std::uint32_t leading = 0;
-    for (std::size_t at = 0; at < token.size() && is_space(unicode::Next(token, &at));) ++leading;
-    std::uint32_t trailing = 0;
-    for (std::size_t at = token.size(); at > 0 && is_space(unicode::Previous(token, &at));) ++trailing;
-    for (Span* span : {&encoding.byte_offsets[i], &encoding.char_offsets[i]}) {
-      // The first token's only space is the one that add_prefix_space put there.
-      const bool prefix = (i == 0 || span->begin == 0) && add_prefix_space && leading == 1;
-      if (!prefix) span->begin = std::min(span->begin + leading, span->end);
-      if (span->end >= trailing) span->end = std::max(span->end - trailing, span->begin);
+  if (!draft->offsets) return;
+  for (auto segment = draft->segments.begin(); segment != draft->segments.end(); ++segment) {
+    const bool first = segment == draft->segments.begin() || std::prev(segment)->part != segment->part;
+    const auto is_same = [&](const Segment& other) { return other.tokens.data() == segment->tokens.data(); };
+    if (std::any_of(draft->segments.begin(), segment, is_same)) continue;  // a text that the template has twice
+    for (std::size_t i = 0; i < segment->tokens.size(); ++i) {
+      const std::string_view token = segment->texts[i];
+      std::uint32_t leading = 0;
+      for (std::size_t at = 0; at < token.size() && is_space(unicode::Next(token, &at));) ++leading;
+      std::uint32_t trailing = 0;
+      for (std::size_t at = token.size(); at > 0 && is_space(unicode::Previous(token, &at));) ++trailing;
+      for (Span* span : {&segment->tokens[i].bytes, &segment->tokens[i].chars}) {
+        // The first token's only space is the one that add_prefix_space put there.
+        const bool prefix = ((first && i == 0) || span->begin == 0) && add_prefix_space && leading == 1;
+        if (!prefix) span->begin = std::min(span->begin + leading, span->end);
+        if (span->end >= trailing) span->end = std::max(span->end - trailing, span->begin);
+      }
     }
   }
 }
@@ -62,9 +49,8 @@ class ByteLevel : public PostProcessor {
 
   std::size_t added_tokens(bool) const noexcept override { return 0; }
   bool reads_tokens() const noexcept override { return trim_offsets_; }
-  void Process(bool, std::vector<EncodingPart>* parts) const override {
-    if (!trim_offsets_) return;
-    for (EncodingPart& part : *parts) TrimOffsets(add_prefix_space_, &part);
+  void Process(bool, EncodingDraft* draft) const override {
+    if (trim_offsets_) TrimOffsets(add_prefix_space_, draft);
   }
 
  private:
@@ -86,25 +72,24 @@ class BertProcessing : public PostProcessor {
   std::size_t added_tokens(bool pair) const noexcept override { return !pair ? 2 : roberta_ ? 4 : 3; }
   bool reads_tokens() const noexcept override { return trim_offsets_; }
 
-  void Process(bool add_special_tokens, std::vector<EncodingPart>* parts) const override {
-    if (trim_offsets_) {
-      for (EncodingPart& part : *parts) TrimOffsets(add_prefix_space_, &part);
-    }
+  void Process(bool add_special_tokens, EncodingDraft* draft) const override {
+    if (trim_offsets_) TrimOffsets(add_prefix_space_, draft);
     if (roberta_) {
-      for (EncodingPart& part : *parts) SetType(0, &part);
+      for (Segment& segment : draft->segments) segment.type_id = 0;
     }
     if (!add_special_tokens) return;
-    const bool offsets = parts->front().has_offsets;
-    for (std::size_t i = 0; i < parts->size(); ++i) {
-      EncodingPart& part = (*parts)[i];
-      const std::int32_t type = i > 0 && !roberta_ ? 1 : 0;
-      EncodingPart around;
-      around.has_offsets = offsets;
-      if (i == 0 || roberta_) around.Append(SpecialTokens(i == 0 ? cls_ : sep_, 0, offsets));
-      around.Append(part);
-      around.Append(SpecialTokens(sep_, type, offsets));
-      part = std::move(around);
+    std::vector<Segment> result;
+    result.reserve(draft->segments.size() + 2 * draft->parts);
+    auto segment = draft->segments.begin();
+    for (std::size_t i = 0; i < draft->parts; ++i) {
+      const auto add = [&](std::int32_t type_id, const std::vector<TokenId>& special) {
+        result.push_back({.part = i, .type_id = type_id, .tokens = {}, .texts = {}, .special = special});
+      };
+      if (i == 0 || roberta_) add(0, i == 0 ? cls_ : sep_);
+      for (; segment != draft->segments.end() && segment->part == i; ++segment) result.push_back(*segment);
+      add(i > 0 && !roberta_ ? 1 : 0, sep_);
     }
+    draft->segments.swap(result);
   }
 
  private:
@@ -138,19 +123,26 @@ class TemplateProcessing : public PostProcessor {
     return count;
   }
 
-  void Process(bool add_special_tokens, std::vector<EncodingPart>* parts) const override {
-    const bool offsets = parts->front().has_offsets;
-    std::vector<EncodingPart> result;
-    for (const TemplatePiece& piece : parts->size() == 1 ? single_ : pair_) {
+  void Process(bool add_special_tokens, EncodingDraft* draft) const override {
+    const std::vector<TemplatePiece>& pieces = draft->parts == 1 ? single_ : pair_;
+    std::vector<Segment> result;
+    result.reserve(pieces.size());
+    std::size_t part = 0;
+    for (const TemplatePiece& piece : pieces) {
       if (piece.text >= 0) {
-        EncodingPart& part = (*parts)[static_cast<std::size_t>(piece.text)];
-        SetType(piece.type_id, &part);
-        result.push_back(part);
+        for (Segment segment : draft->segments) {
+          if (segment.part != static_cast<std::size_t>(piece.text)) continue;
+          segment.part = part;
+          segment.type_id = piece.type_id;
+          result.push_back(segment);
+        }
+        ++part;
       } else if (add_special_tokens) {
-        result.push_back(SpecialTokens(piece.ids, piece.type_id, offsets));
+        result.push_back({.part = part++, .type_id = piece.type_id, .tokens = {}, .texts = {}, .special = piece.ids});
       }
     }
-    parts->swap(result);
+    draft->segments.swap(result);
+    draft->parts = part;
   }
 
  private:
@@ -207,29 +199,41 @@ class Sequence : public PostProcessor {
   bool reads_tokens() const noexcept override {
     return std::ranges::any_of(processors_, [](const auto& processor) { return processor->reads_tokens(); });
   }
-  void Process(bool add_special_tokens, std::vector<EncodingPart>* parts) const override {
-    for (const auto& processor : processors_) processor->Process(add_special_tokens, parts);
+  void Process(bool add_special_tokens, EncodingDraft* draft) const override {
+    for (const auto& processor : processors_) processor->Process(add_special_tokens, draft);
   }
 
  private:
   std::vector<std::unique_ptr<const PostProcessor>> processors_;
 };
 
-template <typename T>
-void AppendAll(const std::vector<T>& from, std::vector<T>* to) {
-  to->insert(to->end(), from.begin(), from.end());
-}
-
 }  // namespace
 
-void EncodingPart::Append(const EncodingPart& other) {
-  AppendAll(other.encoding.ids, &encoding.ids);
-  AppendAll(other.encoding.type_ids, &encoding.type_ids);
-  AppendAll(other.encoding.attention_mask, &encoding.attention_mask);
-  AppendAll(other.encoding.special_tokens_mask, &encoding.special_tokens_mask);
-  AppendAll(other.encoding.byte_offsets, &encoding.byte_offsets);
-  AppendAll(other.encoding.char_offsets, &encoding.char_offsets);
-  AppendAll(other.tokens, &tokens);
+Encoding Finish(const EncodingDraft& draft) {
+  std::size_t size = 0;
+  for (const Segment& segment : draft.segments) size += segment.tokens.size() + segment.special.size();
+  Encoding encoding;
+  encoding.ids.reserve(size);
+  encoding.type_ids.reserve(size);
+  encoding.special_tokens_mask.reserve(size);
+  encoding.attention_mask.assign(size, 1);
+  if (draft.offsets) {
+    encoding.byte_offsets.reserve(size);
+    encoding.char_offsets.reserve(size);
+  }
+  for (const Segment& segment : draft.segments) {
+    for (const EncodedToken& token : segment.tokens) encoding.ids.push_back(token.id);
+    encoding.ids.insert(encoding.ids.end(), segment.special.begin(), segment.special.end());
+    encoding.special_tokens_mask.insert(encoding.special_tokens_mask.end(), segment.tokens.size(), 0);
+    encoding.special_tokens_mask.insert(encoding.special_tokens_mask.end(), segment.special.size(), 1);
+    encoding.type_ids.resize(encoding.ids.size(), segment.type_id);
+    if (!draft.offsets) continue;
+    for (const EncodedToken& token : segment.tokens) encoding.byte_offsets.push_back(token.bytes);
+    for (const EncodedToken& token : segment.tokens) encoding.char_offsets.push_back(token.chars);
+    encoding.byte_offsets.resize(encoding.ids.size());
+    encoding.char_offsets.resize(encoding.ids.size());
+  }
+  return encoding;
 }
 
 std::unique_ptr<const PostProcessor> PostProcessor::FromJson(const JsonView& json) {

@@ -12,28 +12,36 @@ namespace {
 
 using testing_text::ErrorOf;
 
-EncodingPart Text(std::vector<TokenId> ids, std::vector<std::string_view> tokens, std::vector<Span> offsets,
-                  std::int32_t type_id) {
-  EncodingPart part;
-  part.has_offsets = true;
-  part.tokens = std::move(tokens);
-  part.encoding.type_ids.assign(ids.size(), type_id);
-  part.encoding.attention_mask.assign(ids.size(), 1);
-  part.encoding.special_tokens_mask.assign(ids.size(), 0);
-  part.encoding.ids = std::move(ids);
-  part.encoding.byte_offsets = part.encoding.char_offsets = std::move(offsets);
-  return part;
-}
+struct Text {
+  std::vector<TokenId> ids;
+  std::vector<std::string_view> tokens;
+  std::vector<Span> offsets;
+};
 
-Encoding Process(std::string_view processor, std::vector<EncodingPart> parts, bool add_special_tokens = true) {
+Encoding Process(std::string_view processor, const std::vector<Text>& texts, bool add_special_tokens = true) {
+  std::vector<std::vector<EncodedToken>> tokens;
+  for (const Text& text : texts) {
+    auto& of_text = tokens.emplace_back();
+    for (std::size_t i = 0; i < text.ids.size(); ++i) {
+      of_text.push_back({text.ids[i], text.offsets[i], text.offsets[i]});
+    }
+  }
+  EncodingDraft draft{.segments = {}, .parts = texts.size(), .offsets = true};
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    draft.segments.push_back({.part = i,
+                              .type_id = static_cast<std::int32_t>(i),
+                              .tokens = tokens[i],
+                              .texts = texts[i].tokens,
+                              .special = {}});
+  }
   const Json json = ParseJson(processor, "post_processor");
-  PostProcessor::FromJson(JsonView(json, "post_processor"))->Process(add_special_tokens, &parts);
-  for (std::size_t i = 1; i < parts.size(); ++i) parts[0].Append(parts[i]);
-  return parts[0].encoding;
+  const auto post_processor = PostProcessor::FromJson(JsonView(json, "post_processor"));
+  post_processor->Process(add_special_tokens, &draft);
+  return Finish(draft);
 }
 
-const EncodingPart kHello = Text({12, 14}, {"Hello", "there"}, {{0, 5}, {6, 11}}, 0);
-const EncodingPart kPair = Text({15}, {"pair"}, {{0, 4}}, 1);
+const Text kHello = {{12, 14}, {"Hello", "there"}, {{0, 5}, {6, 11}}};
+const Text kPair = {{15}, {"pair"}, {{0, 4}}};
 constexpr std::string_view kBert = R"({"type": "BertProcessing", "sep": ["[SEP]", 102], "cls": ["[CLS]", 101]})";
 constexpr std::string_view kRoberta = R"({"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0],
   "trim_offsets": true, "add_prefix_space": true})";
@@ -53,10 +61,21 @@ TEST(PostProcessorTest, Roberta) {
 }
 
 TEST(PostProcessorTest, ByteLevelTrimsSpacesOutOfOffsets) {
-  const auto text = Text({0, 0, 0, 0, 0}, {"Ġ", "ĠĠĠĠHelloĠĠ", "ĠĠHello", "HelloĠĠ", "ĠĠĠĠ"},
-                         {{0, 1}, {0, 11}, {11, 18}, {18, 25}, {25, 29}}, 0);
+  const Text text = {{0, 0, 0, 0, 0},
+                     {"Ġ", "ĠĠĠĠHelloĠĠ", "ĠĠHello", "HelloĠĠ", "ĠĠĠĠ"},
+                     {{0, 1}, {0, 11}, {11, 18}, {18, 25}, {25, 29}}};
   const Encoding encoding = Process(R"({"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})", {text});
   EXPECT_EQ(encoding.byte_offsets, (std::vector<Span>{{0, 0}, {4, 9}, {13, 18}, {18, 23}, {29, 29}}));
+}
+
+TEST(PostProcessorTest, TrimsATextThatATemplateHasTwiceOnce) {
+  constexpr std::string_view kTwice = R"({"type": "Sequence", "processors": [
+    {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 1}}],
+     "pair": [], "special_tokens": {}},
+    {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true}]})";
+  const Encoding encoding = Process(kTwice, {{{7}, {"Ġa"}, {{3, 9}}}});
+  EXPECT_EQ(encoding.byte_offsets, (std::vector<Span>{{4, 9}, {4, 9}}));
+  EXPECT_EQ(encoding.type_ids, (std::vector<std::int32_t>{0, 1}));
 }
 
 TEST(PostProcessorTest, RefusesWhatCannotBeDone) {

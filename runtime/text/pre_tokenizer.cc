@@ -60,9 +60,9 @@ void Join(Behavior behavior, std::vector<Match>* parts) {
 
 // Replaces each piece of text by what `split(piece, emit)` emits.
 template <typename F>
-void SplitEach(std::vector<Piece>* pieces, F split) {
-  std::vector<Piece> result;
-  result.reserve(pieces->size());
+void SplitEach(std::vector<Piece>* pieces, TextScratch* scratch, F split) {
+  std::vector<Piece>& result = scratch->pieces;
+  result.clear();
   const auto emit = [&](const AlignedText& text) {
     if (!text.empty()) result.push_back({text, Piece::kText});
   };
@@ -89,7 +89,7 @@ class CharSplit : public PreTokenizer {
   explicit CharSplit(Behavior behavior) : behavior_(behavior) {}
 
   void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
-    SplitEach(pieces, [&](const AlignedText& text, const auto& emit) {
+    SplitEach(pieces, scratch, [&](const AlignedText& text, const auto& emit) {
       std::vector<Match>& parts = scratch->matches;
       parts.clear();
       std::size_t last = 0;
@@ -116,7 +116,7 @@ class RegexSplit : public PreTokenizer {
       : regex_(std::move(regex)), behavior_(behavior), invert_(invert) {}
 
   void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
-    SplitEach(pieces, [&](const AlignedText& text, const auto& emit) {
+    SplitEach(pieces, scratch, [&](const AlignedText& text, const auto& emit) {
       std::vector<Match>& parts = scratch->matches;
       regex_.Split(text.text(), &scratch->regex, &parts);
       if (invert_) {
@@ -136,8 +136,8 @@ class RegexSplit : public PreTokenizer {
 // Runs of word characters, and runs of what is neither word nor space: \w+|[^\w\s]+
 class WhitespaceSplit : public PreTokenizer {
  public:
-  void Split(std::vector<Piece>* pieces, TextScratch*) const override {
-    SplitEach(pieces, [](const AlignedText& text, const auto& emit) {
+  void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
+    SplitEach(pieces, scratch, [](const AlignedText& text, const auto& emit) {
       enum class Kind { kSpace, kWord, kOther };
       Kind kind = Kind::kSpace;
       std::size_t begin = 0;
@@ -158,8 +158,8 @@ class WhitespaceSplit : public PreTokenizer {
 // At changes of script, with SentencePiece's idea of scripts.
 class ScriptSplit : public PreTokenizer {
  public:
-  void Split(std::vector<Piece>* pieces, TextScratch*) const override {
-    SplitEach(pieces, [](const AlignedText& text, const auto& emit) {
+  void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
+    SplitEach(pieces, scratch, [](const AlignedText& text, const auto& emit) {
       int script = 0;  // of the last code point that has one
       std::size_t begin = 0;
       for (std::size_t at = 0; at < text.text().size();) {
@@ -181,8 +181,8 @@ class FixedLengthSplit : public PreTokenizer {
     if (const auto length = json.Find("length")) length_ = static_cast<std::size_t>(length->Int(1));
   }
 
-  void Split(std::vector<Piece>* pieces, TextScratch*) const override {
-    SplitEach(pieces, [this](const AlignedText& text, const auto& emit) {
+  void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
+    SplitEach(pieces, scratch, [this](const AlignedText& text, const auto& emit) {
       for (std::size_t at = 0; at < text.text().size();) {
         const std::size_t begin = at;
         for (std::size_t i = 0; i < length_ && at < text.text().size(); ++i) unicode::Next(text.text(), &at);
@@ -206,7 +206,7 @@ class ByteLevel : public PreTokenizer {
   }
 
   void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
-    SplitEach(pieces, [&](AlignedText text, const auto& emit) {
+    SplitEach(pieces, scratch, [&](AlignedText text, const auto& emit) {
       if (add_prefix_space_ && !text.text().starts_with(' ')) text = text.Prepend(" ", &scratch->arena);
       if (!regex_) return emit(text);
       regex_->Split(text.text(), &scratch->regex, &scratch->matches);
@@ -242,7 +242,7 @@ class Metaspace : public PreTokenizer {
   }
 
   void Split(std::vector<Piece>* pieces, TextScratch* scratch) const override {
-    SplitEach(pieces, [&](AlignedText text, const auto& emit) {
+    SplitEach(pieces, scratch, [&](AlignedText text, const auto& emit) {
       std::vector<Match>& parts = scratch->matches;
       if (text.text().find(' ') != std::string_view::npos) {
         space_.Split(text.text(), &scratch->regex, &parts);

@@ -12,14 +12,6 @@
 
 namespace mconnect {
 
-// A part of the text: one added token, or text for the model.
-struct Piece {
-  static constexpr TokenId kText = -1;
-
-  AlignedText text;
-  TokenId added_token = kText;
-};
-
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;

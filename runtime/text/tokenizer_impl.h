@@ -2,6 +2,9 @@
 #ifndef MCONNECT_TEXT_TOKENIZER_IMPL_H_
 #define MCONNECT_TEXT_TOKENIZER_IMPL_H_
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,10 +17,11 @@
 #include "runtime/text/added_tokens.h"
 #include "runtime/text/decoder.h"
 #include "runtime/text/model/model.h"
-#include "runtime/text/model/word_cache.h"
 #include "runtime/text/normalizer.h"
 #include "runtime/text/post_processor.h"
 #include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/safe_cuts.h"
+#include "runtime/text/token_cache.h"
 #include "runtime/text/tokenizer.h"
 
 namespace mconnect {
@@ -25,23 +29,27 @@ namespace mconnect {
 struct Tokenizer::Impl {
   explicit Impl(const JsonView& json);
 
+  // The tokens of a text, without those that a post-processor adds.
+  struct TextTokens {
+    std::vector<EncodedToken> tokens;
+    bool wants_texts = false;
+    std::vector<std::string_view> texts;  // of the tokens, where they are wanted
+  };
+
   // What one thread needs to encode a text.
   struct Scratch {
     TextScratch text;
-    WordCache words;
+    TokenCache known_parts;   // between safe cuts
+    TokenCache known_pieces;  // as the model gets them
+    std::vector<Piece> raw;
     std::vector<Piece> pieces;
     std::vector<PieceToken> tokens;
+    std::array<TextTokens, 2> texts;
+    EncodingDraft draft;
   };
 
-  // One text or two, from text to the padded result.
+  // One text or two, from text to the result before padding.
   Encoding Encode(std::string_view text, const std::string_view* pair, const EncodeOptions& options) const;
-
-  // `text` as tokens of the model and added tokens, nothing around them. It must be well-formed UTF-8 and outlive the
-  // part.
-  EncodingPart EncodeText(std::string_view text, std::int32_t type_id, std::span<const Span> plain, bool offsets,
-                          Scratch* scratch) const;
-
-  void Truncate(const EncodeOptions& options, std::vector<EncodingPart>* parts) const;
 
   // The token as the decoder gets it. Null: no such token, or one to skip.
   const std::string* DecodedToken(TokenId id, bool skip_special_tokens) const;
@@ -54,8 +62,30 @@ struct Tokenizer::Impl {
   Decoder decoder;
   std::optional<Truncation> truncation;
   Padding padding;
+  std::optional<SafeCuts> cuts;  // nothing: texts are tokenized as a whole
 
  private:
+  enum class Outcome {
+    kDone,
+    kKeep,         // and the part has these tokens wherever it stands
+    kNotByItself,  // what stands behind the part is needed
+  };
+
+  // All append to `result`, or to what is of it in `scratch`. The text must be well-formed UTF-8 and outlive it.
+  void TokenizeText(std::string_view text, std::span<const Span> plain, Scratch* scratch, TextTokens* result) const;
+  // Text without raw added tokens, part by part.
+  void TokenizeParts(const AlignedText& text, std::span<const Span> plain, Scratch* scratch, TextTokens* result) const;
+  // One part of it. `inside`: text stands before it; `last`: nothing stands behind it.
+  Outcome TokenizePart(const AlignedText& part, bool inside, bool last, std::span<const Span> plain, Scratch* scratch,
+                       TextTokens* result) const;
+  // The tokens of a piece for the model, into scratch->tokens.
+  void TokenizePiece(std::string_view piece, Scratch* scratch) const;
+  // Remembers the tokens of `part`, which begins at byte `begin`: those of `result` from `first` on.
+  void Keep(std::string_view part, std::uint8_t kind, std::uint32_t begin, std::size_t first, const TextTokens& result,
+            Scratch* scratch) const;
+
+  void Truncate(const EncodeOptions& options, EncodingDraft* draft) const;
+
   std::unique_ptr<Scratch> TakeScratch() const;
   void GiveBack(std::unique_ptr<Scratch> scratch) const;
 

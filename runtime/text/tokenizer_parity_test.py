@@ -199,6 +199,15 @@ def llama2() -> Tokenizer:
     return tokenizer
 
 
+def bpe_unknown() -> Tokenizer:
+    """SentencePiece's BPE where neighbours that are unknown become one token."""
+    tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    trainer = trainers.BpeTrainer(vocab_size=700, special_tokens=["<unk>"], limit_alphabet=60, show_progress=False)
+    tokenizer.train_from_iterator([s.replace(" ", "▁") for s in SENTENCES], trainer)
+    return tokenizer
+
+
 def without_added(tokenizer: dict[str, Any], tokens: set[str]) -> dict[str, Any]:
     tokenizer["added_tokens"] = [t for t in tokenizer["added_tokens"] if t["content"] not in tokens]
     return tokenizer
@@ -362,6 +371,7 @@ FAMILIES = [
     qwen,
     o200k,
     llama2,
+    bpe_unknown,
     bert_cased,
     nfkc_whitespace,
     nfkd_digits,

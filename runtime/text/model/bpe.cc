@@ -14,6 +14,7 @@ namespace {
 
 // Up to this many symbols a linear search for the next merge beats a heap.
 constexpr std::size_t kShort = 48;
+constexpr char32_t kDenseChars = 0x10000;
 
 std::string OptionalString(const JsonView& json, std::string_view key) {
   const auto value = json.Find(key);
@@ -68,14 +69,24 @@ BpeModel::BpeModel(const JsonView& json, bool reads_bytes)
       id_of_byte_[b] = *id;
     }
   }
+  if (!reads_bytes_ && prefix_.empty() && suffix_.empty()) {
+    id_of_char_.resize(kDenseChars, -1);
+    for (const auto& [token, id] : vocabulary_.ids()) {
+      std::size_t end = 0;
+      const char32_t c = token.empty() ? kDenseChars : unicode::Next(token, &end);
+      if (c < kDenseChars && end == token.size()) id_of_char_[c] = id;
+    }
+  }
   if (ignore_merges_) {
+    TokenMap whole;
     for (const auto& [token, id] : vocabulary_.ids()) {
       if (!reads_bytes_) {
-        whole_.emplace(token, id);
+        whole.emplace(token, id);
       } else if (const auto bytes = byte_level::Bytes(token)) {
-        whole_.emplace(*bytes, id);
+        whole.emplace(*bytes, id);
       }
     }
+    whole_ = TokenTable(whole);
   }
 }
 
@@ -131,8 +142,13 @@ void BpeModel::AppendSymbols(std::string_view piece, std::vector<PieceToken>* sy
   std::string symbol;
   for (std::size_t at = 0; at < piece.size();) {
     const std::size_t begin = at;
-    unicode::Next(piece, &at);
+    const char32_t c = unicode::Next(piece, &at);
     const auto size = static_cast<std::uint32_t>(at - begin);
+    if (c < id_of_char_.size() && id_of_char_[c] >= 0) {
+      append_unknown();
+      symbols->push_back({id_of_char_[c], size});
+      continue;
+    }
     symbol.clear();
     if (begin > 0) symbol += prefix_;
     symbol += piece.substr(begin, size);
@@ -157,7 +173,7 @@ void BpeModel::AppendSymbols(std::string_view piece, std::vector<PieceToken>* sy
     }
     if (!unk_token_) continue;
     if (unknown && fuse_unk_) {
-      unknown->size += size;
+      unknown = PieceToken{unknown->id, unknown->size + size};
     } else {
       append_unknown();
       unknown = PieceToken{UnknownId(), size};
@@ -168,8 +184,8 @@ void BpeModel::AppendSymbols(std::string_view piece, std::vector<PieceToken>* sy
 
 void BpeModel::Tokenize(std::string_view piece, std::vector<PieceToken>* tokens) const {
   if (ignore_merges_) {
-    if (const auto found = whole_.find(piece); found != whole_.end()) {
-      tokens->push_back({found->second, static_cast<std::uint32_t>(piece.size())});
+    if (const TokenId found = whole_.Find(piece); found >= 0) {
+      tokens->push_back({found, static_cast<std::uint32_t>(piece.size())});
       return;
     }
   }

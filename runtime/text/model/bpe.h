@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "runtime/text/model/model.h"
+#include "runtime/text/model/token_table.h"
 
 namespace mconnect {
 
@@ -65,7 +66,8 @@ class BpeModel : public TokenModel {
   bool ignore_merges_ = false;
   bool reads_bytes_;
   std::array<TokenId, 256> id_of_byte_ = {};  // reads_bytes
-  TokenMap whole_;                            // what ignore_merges looks up
+  std::vector<TokenId> id_of_char_;           // not reads_bytes: of the first code points, -1 for none; or empty
+  TokenTable whole_;                          // what ignore_merges looks up
 };
 
 }  // namespace mconnect

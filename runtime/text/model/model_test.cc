@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/text/model/word_cache.h"
 #include "runtime/text/testing.h"
 
 namespace mconnect {
@@ -108,21 +107,6 @@ TEST(WordPieceTest, AWordIsKnownInFullOrNotAtAll) {
 TEST(ModelTest, NamesAnUnknownType) {
   EXPECT_EQ(ErrorOf([] { Make(R"({"type": "Markov", "vocab": {}})"); }),
             "unsupported: model: the model 'Markov' is not supported");
-}
-
-TEST(WordCacheTest, AnswersLikeTheModel) {
-  const auto model = Make(Bpe(R"(, "unk_token": "<unk>")"));
-  WordCache cache;
-  for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 40000; ++i) {  // more than the cache has places
-      std::string piece = "ab" + std::to_string(i) + (i % 7 == 0 ? std::string(70, 'c') : "");
-      std::vector<PieceToken> tokens;
-      cache.Tokenize(*model, piece, &tokens);
-      Tokens got;
-      for (const PieceToken& token : tokens) got.emplace_back(token.id, token.size);
-      ASSERT_EQ(got, Tokenize(*model, piece));
-    }
-  }
 }
 
 TEST(WordLevelTest, KnowsWholePiecesOnly) {

@@ -2,8 +2,6 @@
 #ifndef MCONNECT_TEXT_MODEL_TOKEN_TRIE_H_
 #define MCONNECT_TEXT_MODEL_TOKEN_TRIE_H_
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -13,7 +11,8 @@
 
 namespace mconnect {
 
-// A trie over bytes, whose nodes lie breadth first in one array: the children of a node beside each other.
+// A trie over bytes in a double array (Aoe 1989): the child of a node by a byte lies at the node's base XOR the byte,
+// if the node is what that place names as its parent.
 class TokenTrie {
  public:
   explicit TokenTrie(const TokenMap& tokens);
@@ -21,40 +20,26 @@ class TokenTrie {
   // Calls each(size, id) for every token that `text` begins with, the shortest first. Not for the empty token.
   template <typename F>
   void ForEachPrefix(std::string_view text, F each) const {
-    const Node* node = nullptr;
+    const Unit* const units = units_.data();
+    std::uint32_t node = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      node = i == 0 ? Root(byte) : Child(*node, byte);
-      if (node == nullptr) return;
-      if (node->id >= 0) each(i + 1, node->id);
+      const std::uint32_t child = units[node].base ^ static_cast<unsigned char>(text[i]);
+      if (units[child].parent != node) return;
+      node = child;
+      if (units[node].id >= 0) each(i + 1, units[node].id);
     }
   }
 
  private:
-  static constexpr std::uint16_t kFew = 8;  // children that are cheaper to look at one by one
+  static constexpr std::uint32_t kFree = 0xFFFFFFFF;
 
-  struct Node {
-    std::uint32_t children = 0;
+  struct Unit {
+    std::uint32_t base = 0;
+    std::uint32_t parent = kFree;
     TokenId id = -1;
-    std::uint16_t count = 0;
-    unsigned char byte = 0;
   };
 
-  const Node* Root(unsigned char byte) const { return roots_[byte] == 0 ? nullptr : &nodes_[roots_[byte]]; }
-
-  const Node* Child(const Node& node, unsigned char byte) const {
-    const Node* child = nodes_.data() + node.children;
-    const Node* const end = child + node.count;
-    if (node.count > kFew) {
-      child = std::lower_bound(child, end, byte, [](const Node& other, unsigned char b) { return other.byte < b; });
-    } else {
-      while (child < end && child->byte < byte) ++child;
-    }
-    return child < end && child->byte == byte ? child : nullptr;
-  }
-
-  std::vector<Node> nodes_;
-  std::array<std::uint32_t, 256> roots_ = {};  // 0: none, as 0 is the root itself
+  std::vector<Unit> units_;  // whole blocks of 256; the first is the root
 };
 
 }  // namespace mconnect

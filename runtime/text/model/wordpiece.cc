@@ -1,6 +1,5 @@
 #include "runtime/text/model/wordpiece.h"
 
-#include <algorithm>
 #include <cstdint>
 
 #include "mconnect/error.h"
@@ -8,33 +7,36 @@
 
 namespace mconnect {
 
+namespace {
+
+TokenMap WithoutPrefix(const TokenMap& tokens, const std::string& prefix) {
+  TokenMap result;
+  for (const auto& [token, id] : tokens) {
+    if (token.starts_with(prefix)) result.emplace(token.substr(prefix.size()), id);
+  }
+  return result;
+}
+
+}  // namespace
+
 WordPieceModel::WordPieceModel(const JsonView& json)
     : vocabulary_(json["vocab"]),
       unk_token_(json["unk_token"].String()),
-      max_chars_(static_cast<std::size_t>(json["max_input_chars_per_word"].Int(0))) {
-  const std::string& prefix = json["continuing_subword_prefix"].String();
-  for (const auto& [token, id] : vocabulary_.ids()) {
-    longest_ = std::max(longest_, token.size());
-    if (token.starts_with(prefix)) continuing_.emplace(token.substr(prefix.size()), id);
-  }
-}
+      max_chars_(static_cast<std::size_t>(json["max_input_chars_per_word"].Int(0))),
+      initial_(vocabulary_.ids()),
+      continuing_(WithoutPrefix(vocabulary_.ids(), json["continuing_subword_prefix"].String())) {}
 
 void WordPieceModel::Tokenize(std::string_view piece, std::vector<PieceToken>* tokens) const {
   const std::size_t first = tokens->size();
-  bool known = unicode::CountChars(piece) <= max_chars_;
+  bool known = piece.size() <= max_chars_ || unicode::CountChars(piece) <= max_chars_;
   for (std::size_t begin = 0; known && begin < piece.size();) {
-    const TokenMap& map = begin == 0 ? vocabulary_.ids() : continuing_;
-    std::size_t end = begin + std::min(longest_, piece.size() - begin);
-    while (end > begin && end < piece.size() && unicode::IsContinuationByte(piece[end])) --end;
-    auto found = map.end();
-    while (end > begin && (found = map.find(piece.substr(begin, end - begin))) == map.end()) {
-      do {
-        --end;
-      } while (unicode::IsContinuationByte(piece[end]));
-    }
-    known = end > begin;
-    if (known) tokens->push_back({found->second, static_cast<std::uint32_t>(end - begin)});
-    begin = end;
+    PieceToken longest;
+    (begin == 0 ? initial_ : continuing_).ForEachPrefix(piece.substr(begin), [&](std::size_t size, TokenId id) {
+      longest = {id, static_cast<std::uint32_t>(size)};
+    });
+    known = longest.size > 0;
+    if (known) tokens->push_back(longest);
+    begin += longest.size;
   }
   if (known) return;
   tokens->resize(first);

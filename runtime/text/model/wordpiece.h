@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/text/model/model.h"
+#include "runtime/text/model/token_trie.h"
 
 namespace mconnect {
 
@@ -22,8 +23,8 @@ class WordPieceModel : public TokenModel {
   Vocabulary vocabulary_;
   std::string unk_token_;
   std::size_t max_chars_;
-  TokenMap continuing_;      // the tokens that begin with the prefix, without it
-  std::size_t longest_ = 0;  // bytes of the longest token
+  TokenTrie initial_;
+  TokenTrie continuing_;  // the tokens that begin with the prefix, without it
 };
 
 }  // namespace mconnect
