@@ -113,6 +113,10 @@ struct Model::Impl : ModelParts {
     ThrowNotFound(Name(), "module", name, names);
   }
 
+  std::string graph(std::string_view name) const override {
+    return bundle->Read(bundle->manifest().module(name).graph);
+  }
+
   std::string asset(std::string_view name) const override { return bundle->Asset(name); }
 
   bool has_asset(std::string_view name) const override { return bundle->manifest().assets.contains(std::string(name)); }

@@ -3,9 +3,10 @@
 namespace mconnect::python {
 namespace py = pybind11;
 
-TextStream::TextStream(TextGeneration task, Prompt prompt, GenerateOptions options)
-    : worker_([this, task = std::move(task), prompt = std::move(prompt),
-               options = std::move(options)](const std::stop_token& stop) { Run(stop, task, prompt, options); }) {}
+TextStream::TextStream(Work work, GenerateOptions options)
+    : worker_([this, work = std::move(work), options = std::move(options)](const std::stop_token& stop) {
+        Run(stop, work, options);
+      }) {}
 
 TextStream::~TextStream() {
   worker_.request_stop();
@@ -13,12 +14,12 @@ TextStream::~TextStream() {
   worker_.join();
 }
 
-void TextStream::Run(const std::stop_token& stop, TextGeneration task, Prompt prompt, GenerateOptions options) {
+void TextStream::Run(const std::stop_token& stop, const Work& work, GenerateOptions options) {
   options.cancel = stop;
   std::optional<Generation> result;
   std::exception_ptr failure;
   try {
-    result = task.generate(prompt, options, [this](const TextChunk& chunk) {
+    result = work(options, [this](const TextChunk& chunk) {
       const std::lock_guard lock(mutex_);
       pieces_.emplace_back(chunk.text);
       changed_.notify_one();

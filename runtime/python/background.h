@@ -69,7 +69,10 @@ std::invoke_result_t<Work, std::stop_token> RunInterruptibly(Work work) {
 // A generation under way, read as an iterator over pieces of its text.
 class TextStream {
  public:
-  TextStream(TextGeneration task, Prompt prompt, GenerateOptions options);
+  // Given the options and a callback, generates. Called once, on another thread.
+  using Work = std::function<Generation(const GenerateOptions&, const TextCallback&)>;
+
+  TextStream(Work work, GenerateOptions options);
 
   // Stops the generation and waits for its current step.
   ~TextStream();
@@ -84,7 +87,7 @@ class TextStream {
   Generation Result();
 
  private:
-  void Run(const std::stop_token& stop, TextGeneration task, Prompt prompt, GenerateOptions options);
+  void Run(const std::stop_token& stop, const Work& work, GenerateOptions options);
 
   std::mutex mutex_;
   std::condition_variable changed_;

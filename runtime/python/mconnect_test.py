@@ -9,6 +9,7 @@ import pickle
 import re
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import mconnect
@@ -310,6 +311,31 @@ def test_a_text_has_a_score(qwen3: mconnect.Model) -> None:
     assert len(score.logprobs) == len(score.ids) - 1
     assert score.log_likelihood == pytest.approx(sum(score.logprobs), abs=1e-3)
     assert score.perplexity == pytest.approx(np.exp(-score.log_likelihood / len(score.logprobs)))
+
+
+def test_a_session_computes_only_what_is_new(qwen3: mconnect.Model) -> None:
+    task = qwen3.text_generation()
+    session = task.session()
+    options = {"max_new_tokens": 6, "greedy": True, "ignore_eos": True}
+    messages = [{"role": "user", "content": "Hello"}]
+    first = session.chat(messages, **options)
+    assert (first.cached_tokens, first.ids) == (0, task.chat(messages, **options).ids)
+    again = session.chat(messages, **options)
+    assert (again.cached_tokens, again.ids) == (first.prompt_tokens - 1, first.ids)
+    prompt = [1, 2, 3, *session.generate([1, 2, 3], **options).ids, 4]
+    assert "".join(session.stream(prompt, **options)) == task.generate(prompt, **options).text
+    session.reset()
+    assert session.generate(prompt, **options).cached_tokens == 0
+
+
+def test_threads_that_share_a_session_wait_for_each_other(qwen3: mconnect.Model) -> None:
+    task = qwen3.text_generation()
+    session = task.session()
+    options = {"max_new_tokens": 12, "greedy": True, "ignore_eos": True}
+    prompts = [[i, 2 * i, 3 * i] for i in range(1, 9)]
+    with ThreadPoolExecutor(8) as pool:
+        got = list(pool.map(lambda prompt: session.generate(prompt, **options).ids, prompts))
+    assert got == [task.generate(prompt, **options).ids for prompt in prompts]
 
 
 def test_the_stub_describes_the_module() -> None:

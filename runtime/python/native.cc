@@ -5,8 +5,10 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mconnect/mconnect.h"
@@ -68,8 +70,31 @@ Prompt ToPrompt(const py::object& prompt) {
   return Prompt(TokenIds(prompt, "prompt"));
 }
 
-std::unique_ptr<TextStream> Stream(const TextGeneration& task, const py::object& prompt, const py::kwargs& options) {
-  return std::make_unique<TextStream>(task, ToPrompt(prompt), ToGenerateOptions(options));
+std::unique_ptr<TextStream> Stream(const TextGeneration& task, Prompt prompt, GenerateOptions options) {
+  return std::make_unique<TextStream>(
+      [task, prompt = std::move(prompt)](const GenerateOptions& given, const TextCallback& callback) {
+        return task.generate(prompt, given, callback);
+      },
+      std::move(options));
+}
+
+// A session that several threads of Python may hold: their calls wait for each other.
+struct SharedSession {
+  explicit SharedSession(TextGeneration task) : model(std::move(task)), session(model.session()) {}
+
+  TextGeneration model;
+  std::mutex mutex;
+  TextSession session;
+};
+
+std::unique_ptr<TextStream> Stream(const std::shared_ptr<SharedSession>& shared, Prompt prompt,
+                                   GenerateOptions options) {
+  return std::make_unique<TextStream>(
+      [shared, prompt = std::move(prompt)](const GenerateOptions& given, const TextCallback& callback) {
+        const std::lock_guard lock(shared->mutex);
+        return shared->session.generate(prompt, given, callback);
+      },
+      std::move(options));
 }
 
 std::vector<Generation> GenerateBatch(const TextGeneration& task, const py::object& prompts, const py::kwargs& given) {
@@ -101,6 +126,37 @@ Generation Generate(TextStream& stream, const py::object& on_text) {
     if (!on_text.is_none()) on_text(py::str(*piece));
   }
   return stream.Result();
+}
+
+// What tasks and sessions have in common: stream(), generate() and chat(). `Self` is what Stream() takes, `model` gives
+// its TextGeneration.
+template <typename Class, typename Self, typename Model>
+void BindPrompts(Class& bound, Model model) {
+  bound
+      .def(
+          "stream",
+          [](Self self, const py::object& prompt, const py::kwargs& options) {
+            return Stream(self, ToPrompt(prompt), ToGenerateOptions(options));
+          },
+          "prompt"_a)
+      .def(
+          "generate",
+          [](Self self, const py::object& prompt, const py::object& on_text, const py::kwargs& options) {
+            const auto stream = Stream(self, ToPrompt(prompt), ToGenerateOptions(options));
+            return Generate(*stream, on_text);
+          },
+          "prompt"_a, py::kw_only(), "on_text"_a = py::none())
+      .def(
+          "chat",
+          [model](Self self, const py::object& messages, const py::object& on_text, const py::kwargs& given) {
+            py::dict options(given);
+            const ChatOptions chat = TakeChatOptions(options);
+            GenerateOptions generate = ToGenerateOptions(options);
+            const Prompt prompt(model(self).encode_chat(ToJson(messages), chat));
+            const auto stream = Stream(self, prompt, std::move(generate));
+            return Generate(*stream, on_text);
+          },
+          "messages"_a, py::kw_only(), "on_text"_a = py::none());
 }
 
 std::vector<TokenId> Encode(const Tokenizer& tokenizer, const py::object& text, bool add_special_tokens) {
@@ -196,6 +252,7 @@ void BindGeneration(py::module_& m) {
       .def_readonly("logprobs", &Generation::logprobs)
       .def_readonly("score", &Generation::score)
       .def_readonly("prompt_tokens", &Generation::prompt_tokens)
+      .def_readonly("cached_tokens", &Generation::cached_tokens)
       .def_readonly("completion_tokens", &Generation::completion_tokens)
       .def_readonly("prefill_seconds", &Generation::prefill_seconds)
       .def_readonly("decode_seconds", &Generation::decode_seconds)
@@ -213,31 +270,22 @@ void BindGeneration(py::module_& m) {
            })
       .def("cancel", &TextStream::Cancel)
       .def("result", &TextStream::Result);
-  py::class_<TextGeneration>(m, "TextGeneration")
-      .def_property_readonly("max_tokens", &TextGeneration::max_tokens)
+  py::class_<SharedSession, std::shared_ptr<SharedSession>> session(m, "TextSession");
+  BindPrompts<decltype(session), const std::shared_ptr<SharedSession>&>(
+      session, [](const std::shared_ptr<SharedSession>& s) -> const TextGeneration& { return s->model; });
+  session.def("reset", [](SharedSession& shared) {
+    const py::gil_scoped_release release;
+    const std::lock_guard lock(shared.mutex);
+    shared.session.reset();
+  });
+  py::class_<TextGeneration> task(m, "TextGeneration");
+  BindPrompts<decltype(task), const TextGeneration&>(
+      task, [](const TextGeneration& t) -> const TextGeneration& { return t; });
+  task.def_property_readonly("max_tokens", &TextGeneration::max_tokens)
       .def_property_readonly("has_chat_template", &TextGeneration::has_chat_template)
-      .def("stream", &Stream, "prompt"_a)
-      .def(
-          "generate",
-          [](const TextGeneration& task, const py::object& prompt, const py::object& on_text,
-             const py::kwargs& options) {
-            const auto stream = Stream(task, prompt, options);
-            return Generate(*stream, on_text);
-          },
-          "prompt"_a, py::kw_only(), "on_text"_a = py::none())
+      .def("session", [](const TextGeneration& self) { return std::make_shared<SharedSession>(self); })
       .def("generate_batch", &GenerateBatch, "prompts"_a)
       .def("encode_chat", &EncodeChat, "messages"_a)
-      .def(
-          "chat",
-          [](const TextGeneration& task, const py::object& messages, const py::object& on_text,
-             const py::kwargs& given) {
-            py::dict options(given);
-            const ChatOptions chat = TakeChatOptions(options);
-            GenerateOptions generate = ToGenerateOptions(options);
-            TextStream stream(task, Prompt(task.encode_chat(ToJson(messages), chat)), std::move(generate));
-            return Generate(stream, on_text);
-          },
-          "messages"_a, py::kw_only(), "on_text"_a = py::none())
       .def(
           "score",
           [](const TextGeneration& task, const py::object& text) {

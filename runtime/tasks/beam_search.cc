@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "runtime/tasks/generation_run.h"
+#include "runtime/text/sampler.h"
+#include "runtime/text/stop_strings.h"
 #include "runtime/text/stream_decoder.h"
 
 namespace mconnect {
@@ -22,11 +24,31 @@ struct Hypothesis {
 
 bool Better(const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; }
 
+// The text of a continuation, up to the first of the stop strings; `rest`: with what a later token could still change.
+struct ContinuationText {
+  std::string text;
+  bool stopped;
+};
+ContinuationText Decode(const GenerationRequest& request, const Tokenizer& tokenizer, const std::vector<TokenId>& ids,
+                        bool rest) {
+  StreamDecoder decoder(tokenizer);
+  StopStrings stops(request.options.stop);
+  std::string text;
+  for (const TokenId id : ids) {
+    if (!request.Ends(id)) text += stops.Put(decoder.Put(id));
+  }
+  if (rest) text += stops.Put(decoder.Finish()) + stops.Finish();
+  return {std::move(text), stops.stopped()};
+}
+
 // The beams of one prompt.
 class Beams {
  public:
-  Beams(const GenerationRequest& request, std::size_t prompt)
-      : request_(&request), prompt_(prompt), width_(static_cast<std::size_t>(request.options.num_beams)) {
+  Beams(const GenerationRequest& request, const Tokenizer& tokenizer, std::size_t prompt)
+      : request_(&request),
+        tokenizer_(&tokenizer),
+        prompt_(prompt),
+        width_(static_cast<std::size_t>(request.options.num_beams)) {
     Hypothesis first;
     first.row = prompt;
     if (request.constraint != nullptr) first.matcher.emplace(request.constraint);
@@ -85,12 +107,14 @@ class Beams {
     std::vector<TokenId> context;
     for (std::size_t beam = 0; beam < running_.size(); ++beam) {
       const Hypothesis& hypothesis = running_[beam];
+      MostProbable(batch.logits(hypothesis.row));  // refuses what cannot be ordered
       std::vector<float> scores = LogSoftmax(batch.logits(hypothesis.row));
       const std::vector<TokenId>& prompt = request_->prompts[prompt_];
       context = prompt;
       context.insert(context.end(), hypothesis.ids.begin(), hypothesis.ids.end());
       ApplyLogitRules(request_->rules, context, prompt.size(), scores);
       if (hypothesis.matcher) hypothesis.matcher->Mask(request_->eos, scores);
+      MostProbable(scores);
       for (std::size_t id = 0; id < scores.size(); ++id) {
         if (scores[id] == -INFINITY) continue;
         candidates.push_back({scores[id] + hypothesis.score, beam, static_cast<TokenId>(id)});
@@ -123,6 +147,10 @@ class Beams {
       hypothesis.reason = FinishReason::kEos;
       return true;
     }
+    if (!request_->options.stop.empty() && Decode(*request_, *tokenizer_, hypothesis.ids, false).stopped) {
+      hypothesis.reason = FinishReason::kStop;
+      return true;
+    }
     if (hypothesis.matcher) {
       hypothesis.matcher->Accept(hypothesis.ids.back());
       if (hypothesis.matcher->MustEnd()) {
@@ -143,6 +171,7 @@ class Beams {
   }
 
   const GenerationRequest* request_;
+  const Tokenizer* tokenizer_;
   std::size_t prompt_;
   std::size_t width_;
   std::int64_t length_ = 0;           // tokens behind the prompt
@@ -151,23 +180,14 @@ class Beams {
   bool done_ = false;
 };
 
-std::string Text(const GenerationRequest& request, const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
-  StreamDecoder decoder(tokenizer);
-  std::string text;
-  for (const TokenId id : ids) {
-    if (!request.Ends(id)) text += decoder.Put(id);
-  }
-  return text + decoder.Finish();
-}
-
 }  // namespace
 
 std::vector<Generation> RunBeamSearch(const GenerationRequest& request, const Tokenizer& tokenizer,
-                                      DecoderBatch batch) {
+                                      DecoderBatch& batch) {
   std::vector<Beams> beams;
-  for (std::size_t i = 0; i < request.prompts.size(); ++i) beams.emplace_back(request, i);
+  for (std::size_t i = 0; i < request.prompts.size(); ++i) beams.emplace_back(request, tokenizer, i);
 
-  std::optional<FinishReason> interruption = request.Prefill(batch);
+  std::optional<FinishReason> interruption = request.Start(batch);
   double prefill_seconds = 0;
   Clock::time_point decode_start = request.start;
   while (!interruption) {
@@ -190,7 +210,7 @@ std::vector<Generation> RunBeamSearch(const GenerationRequest& request, const To
     interruption = request.Interruption();
     if (tokens.empty() || interruption) break;
     batch.Select(rows);
-    batch.Step(tokens);
+    interruption = request.Step(batch, tokens);
   }
 
   const double decode_seconds = prefill_seconds > 0 ? SecondsSince(decode_start) : 0;
@@ -198,13 +218,14 @@ std::vector<Generation> RunBeamSearch(const GenerationRequest& request, const To
   for (std::size_t i = 0; i < beams.size(); ++i) {
     for (Hypothesis& hypothesis : beams[i].Take(static_cast<std::size_t>(request.options.n), interruption)) {
       Generation& result = results.emplace_back();
-      result.text = Text(request, tokenizer, hypothesis.ids);
+      result.text = Decode(request, tokenizer, hypothesis.ids, true).text;
       result.completion_tokens = static_cast<std::int64_t>(hypothesis.ids.size());
       result.ids = std::move(hypothesis.ids);
       result.logprobs = std::move(hypothesis.logprobs);
       result.score = hypothesis.score;
       result.finish_reason = hypothesis.reason;
       result.prompt_tokens = static_cast<std::int64_t>(request.prompts[i].size());
+      result.cached_tokens = batch.reused();
       result.prefill_seconds = prefill_seconds;
       result.decode_seconds = decode_seconds;
       if (request.callback && !result.text.empty()) request.callback(TextChunk{results.size() - 1, result.text});

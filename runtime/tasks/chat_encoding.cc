@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mconnect/error.h"
+#include "runtime/base/utf8.h"
 
 namespace mconnect {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 }  // namespace
 
 OrderedJson ParseChatJson(std::string_view text, std::string_view name) {
+  RequireUtf8(text, name);
   try {
     return OrderedJson::parse(text);
   } catch (const OrderedJson::exception& error) {
@@ -24,7 +26,10 @@ OrderedJson MessagesJson(const std::vector<Message>& messages) {
   OrderedJson list = OrderedJson::array();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const Message& message = messages[i];
-    const std::string name = "messages[" + std::to_string(i) + "].extra";
+    const std::string place = "messages[" + std::to_string(i) + "]";
+    const std::string name = place + ".extra";
+    RequireUtf8(message.role, place + ".role");
+    RequireUtf8(message.content, place + ".content");
     OrderedJson json = message.extra.empty() ? OrderedJson::object() : ParseChatJson(message.extra, name);
     if (!json.is_object()) Refuse(name + " is " + json.type_name() + ", not an object");
     json["role"] = message.role;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "runtime/engine/testing/toy_engine.h"
@@ -93,6 +94,59 @@ TEST_F(DecoderBatchTest, GivesTheLogitsOfEveryColumn) {
   EXPECT_EQ(best(1), ToyContinuation({5, 6}, 1)[0]);
   EXPECT_FALSE(batch.Prefill(2, DecoderBatch::Logits::kAll));
   EXPECT_EQ(best(0), ToyContinuation({5, 6, 7}, 1)[0]);
+}
+
+TEST_F(DecoderBatchTest, GoesOnFromTheRowThatSharesMost) {
+  batch.Start({{5, 6, 7, 8}, {9, 8, 7, 6}});
+  batch.Prefill(100);
+  batch.Start({{9, 8, 7, 6, 5}});
+  EXPECT_EQ(batch.reused(), 4);
+  const std::int64_t before = ToyTokens();
+  EXPECT_FALSE(batch.Prefill(100));
+  EXPECT_EQ(ToyTokens() - before, 1);
+  EXPECT_EQ(Best(0), ToyContinuation({9, 8, 7, 6, 5}, 1)[0]);
+  batch.Start({{9, 8, 7, 1, 2}});  // hides the 6 and the 5
+  EXPECT_EQ(batch.reused(), 3);
+  batch.Prefill(1);
+  batch.Prefill(1);
+  EXPECT_EQ(Best(0), ToyContinuation({9, 8, 7, 1, 2}, 1)[0]);
+  batch.Start({{9, 8, 7, 1, 2}, {9}});  // several begin anew
+  EXPECT_EQ(batch.reused(), 0);
+  batch.Prefill(100);
+  EXPECT_EQ(Best(1), ToyContinuation({9}, 1)[0]);
+}
+
+TEST_F(DecoderBatchTest, TextsBeyondAShortContextBeginWithARunBeyondIt) {
+  DecoderBatch own(parts.module("decoder").session(), kVocabulary, 0, {.short_context = 5});
+  std::int64_t before = ToyTokens();
+  const auto fed = [&] { return ToyTokens() - std::exchange(before, ToyTokens()); };
+  const std::vector<TokenId> prompt = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  own.Start({prompt, {8, 9}});
+  EXPECT_TRUE(own.Prefill(2));
+  EXPECT_EQ(fed(), 2 * 6);
+  EXPECT_TRUE(own.Prefill(2));
+  EXPECT_EQ(fed(), 2 * 2);
+  own.Start({{1, 2, 3, 4, 5}});  // short: nothing of a long text is of use
+  EXPECT_EQ(own.reused(), 0);
+  EXPECT_TRUE(own.Prefill(4));
+  EXPECT_FALSE(own.Prefill(4));
+  EXPECT_TRUE(own.Step(std::vector<TokenId>{6}));  // grows beyond it: all begins anew
+  EXPECT_EQ(fed(), 5);
+  EXPECT_FALSE(own.Prefill(2));
+  EXPECT_EQ(fed(), 6);
+  const auto logits = own.logits(0);
+  EXPECT_EQ(std::max_element(logits.begin(), logits.end()) - logits.begin(), ToyContinuation({1, 2, 3, 4, 5, 6}, 1)[0]);
+}
+
+TEST_F(DecoderBatchTest, ALongTextThatGoesOnFromItsBeginningRunsBeyondTheShortContextAtOnce) {
+  DecoderBatch own(parts.module("decoder").session(), kVocabulary, 0, {.short_context = 10});
+  own.Start({{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}});
+  own.Prefill(100);
+  own.Start({{1, 2, 3, 4, 5, 6, 7, 18, 19, 20, 21, 22}});
+  EXPECT_EQ(own.reused(), 7);
+  const std::int64_t before = ToyTokens();
+  EXPECT_TRUE(own.Prefill(1));
+  EXPECT_EQ(ToyTokens() - before, 4);  // up to the eleventh
 }
 
 }  // namespace

@@ -220,6 +220,29 @@ def test_beams_equal_the_reference(
     assert ended > 0
 
 
+def test_beams_end_at_stop_strings_where_the_reference_ends_them(
+    task: mconnect.TextGeneration, reference: Reference, prompts: list[list[int]], greedy: list[list[int]]
+) -> None:
+    stopped = 0
+    for ids, free in zip(prompts, greedy, strict=True):
+        # What is likely to come soon. The reference also looks for stop strings in the names of special tokens ("e" in
+        # "<|end_of_text|>"), which are no text.
+        text = reference.tokenizer.decode(free)
+        parts = [text[i : i + size] for size in (1, 2) for i in range(len(text) - 1)]
+        names = " ".join(reference.tokenizer.get_added_vocab())
+        stops = [part for part in parts if part.isascii() and part.isprintable() and part not in names][:2]
+        if not stops:
+            continue
+        options = {"num_beams": 3, "max_new_tokens": 12, "early_stopping": True}
+        want = reference.continuations(ids, num_return_sequences=3, stop_strings=stops, **options)
+        got = task.generate_batch([ids], n=3, stop=stops, repetition_penalty=1.0, **options)
+        for generation, row in zip(got, want, strict=True):
+            assert generation.ids == row[: len(generation.ids)]
+            assert not any(stop in generation.text for stop in stops)
+            stopped += generation.finish_reason == "stop"
+    assert stopped > 0
+
+
 def test_one_beam_is_greedy_and_penalties_hold_in_beams(
     task: mconnect.TextGeneration, reference: Reference, prompts: list[list[int]]
 ) -> None:
@@ -288,6 +311,36 @@ def test_samples_are_what_the_references_filters_leave_over(
     # Of n fair draws from k tokens the total variation to the probabilities is at most about 0.4 * sqrt(k / n).
     frequencies = np.bincount(draws, minlength=len(probabilities)) / len(draws)
     assert abs(frequencies - probabilities).sum() / 2 < 0.8 * np.sqrt(len(left) / len(draws))
+
+
+@pytest.mark.parametrize("tokens", [100, 120, 127, 128, 129, 200])
+def test_long_texts_equal_the_reference(tokens: int, task: mconnect.TextGeneration, reference: Reference) -> None:
+    """Around 128 tokens a model with LongRoPE goes over to other rotary factors."""
+    ids = np.random.default_rng(tokens).integers(0, 500, tokens).tolist()
+    options = {"max_new_tokens": 24}
+    want = reference.continuations(ids, eos_token_id=None, **options)[0]
+    assert generate(task, ids, ignore_eos=True, **options).ids == want
+
+
+def test_a_session_gives_the_tokens_that_prompts_give_alone(task: mconnect.TextGeneration) -> None:
+    random = np.random.default_rng(7)
+    session = task.session()
+    settings = {"greedy": True, "repetition_penalty": 1.0, "ignore_eos": True, "max_new_tokens": 8, "logprobs": True}
+    text: list[int] = []
+    reused = 0
+    for turn in range(24):
+        if turn % 3 == 2:
+            text = text[: -int(random.integers(1, 12))]
+        text = text[:60] if len(text) > 200 else text
+        text += random.integers(0, 500, int(random.integers(1, 12))).tolist()
+        got, want = session.generate(text, **settings), task.generate(text, **settings)
+        assert got.ids == want.ids
+        pairs = zip(got.logprobs, want.logprobs, strict=True)
+        assert max(abs(a.logprob - b.logprob) for a, b in pairs) < TOLERANCE
+        assert want.cached_tokens == 0
+        reused += got.cached_tokens > 0
+        text += got.ids
+    assert reused > 12
 
 
 def test_the_score_of_a_text_equals_the_reference(

@@ -14,8 +14,16 @@ std::optional<FinishReason> GenerationRequest::Interruption() const {
   return std::nullopt;
 }
 
-std::optional<FinishReason> GenerationRequest::Prefill(DecoderBatch& batch) const {
+std::optional<FinishReason> GenerationRequest::Start(DecoderBatch& batch) const {
   batch.Start(prompts);
+  return Prefill(batch);
+}
+
+std::optional<FinishReason> GenerationRequest::Step(DecoderBatch& batch, std::span<const TokenId> tokens) const {
+  return batch.Step(tokens) ? Prefill(batch) : std::nullopt;
+}
+
+std::optional<FinishReason> GenerationRequest::Prefill(DecoderBatch& batch) const {
   for (bool more = true; more;) {
     if (const auto reason = Interruption()) return reason;
     more = batch.Prefill(TextGeneration::kPrefillChunk);

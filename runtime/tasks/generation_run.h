@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "mconnect/text_generation.h"
@@ -36,7 +37,11 @@ struct GenerationRequest {
   // Why the run must end now, if it must.
   std::optional<FinishReason> Interruption() const;
 
-  // Runs the prompts; what ended it before their end, if anything did.
+  // Runs the prompts, or appends a token to each row; what ended that before its end, if anything did.
+  std::optional<FinishReason> Start(DecoderBatch& batch) const;
+  std::optional<FinishReason> Step(DecoderBatch& batch, std::span<const TokenId> tokens) const;
+
+ private:
   std::optional<FinishReason> Prefill(DecoderBatch& batch) const;
 };
 
@@ -46,11 +51,12 @@ double SecondsSince(Clock::time_point start);
 TokenLogprob MakeLogprob(std::span<const float> logits, TokenId token, int top);
 
 // Draws options.n continuations of each prompt, or takes the most probable tokens: those of prompt i begin at i*n.
-std::vector<Generation> RunSampling(const GenerationRequest& request, const Tokenizer& tokenizer, DecoderBatch batch);
+std::vector<Generation> RunSampling(const GenerationRequest& request, const Tokenizer& tokenizer, DecoderBatch& batch);
 
 // The options.n best of options.num_beams continuations of each prompt, the best first: those of prompt i begin at i*n.
 // The algorithm is transformers' `_beam_search`.
-std::vector<Generation> RunBeamSearch(const GenerationRequest& request, const Tokenizer& tokenizer, DecoderBatch batch);
+std::vector<Generation> RunBeamSearch(const GenerationRequest& request, const Tokenizer& tokenizer,
+                                      DecoderBatch& batch);
 
 }  // namespace mconnect
 

@@ -7,6 +7,8 @@
 
 #include "mconnect/error.h"
 #include "runtime/base/json.h"
+#include "runtime/base/utf8.h"
+#include "runtime/text/stop_strings.h"
 
 namespace mconnect {
 namespace {
@@ -86,12 +88,11 @@ void ValidateOptions(const GenerateOptions& options) {
   within("n", options.n, 1, kMaxSequences);
   within("num_beams", options.num_beams, 1, kMaxSequences);
   within("top_logprobs", options.top_logprobs, 0, kMaxTopLogprobs);
+  StopStrings(options.stop);  // refuses an empty one
+  for (std::size_t i = 0; i < options.stop.size(); ++i)
+    RequireUtf8(options.stop[i], "stop string " + std::to_string(i));
   if (options.num_beams > 1) {
     within("n of beam search", options.n, 1, options.num_beams);
-    if (!options.stop.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "stop is given, and beam search has no stop strings",
-                  "set num_beams to 1, or cut the text afterwards");
-    }
     if (!std::isfinite(options.length_penalty)) {
       throw Error(ErrorCode::kInvalidArgument,
                   "length_penalty is " + std::to_string(options.length_penalty) + ", but must be a finite number");

@@ -108,7 +108,8 @@ TEST(ValidateOptions, NamesTheOptionItsLimitAndItsValue) {
   EXPECT_EQ(OptionError({.num_beams = 129}), "num_beams is 129, the limits are 1 and 128");
   EXPECT_EQ(OptionError({.n = 3, .num_beams = 2}), "n of beam search is 3, the limits are 1 and 2");
   EXPECT_EQ(OptionError({.top_logprobs = 21}), "top_logprobs is 21, the limits are 0 and 20");
-  EXPECT_EQ(OptionError({.stop = {"a"}, .num_beams = 2}), "stop is given, and beam search has no stop strings");
+  EXPECT_EQ(OptionError({.stop = {"a"}, .num_beams = 2}), "");
+  EXPECT_EQ(OptionError({.stop = {"a", ""}}), "stop string 1 is empty");
   EXPECT_EQ(OptionError({.timeout_seconds = 0.0}), "timeout_seconds is 0.000000, but must be a number above 0");
 }
 

@@ -21,6 +21,7 @@ class ModelParts {
 
   // Throw Error(kNotFound) that lists what there is.
   virtual LoadedModule module(std::string_view name) const = 0;
+  virtual std::string graph(std::string_view module) const = 0;  // its graph.json
   virtual std::string asset(std::string_view name) const = 0;
 
   virtual bool has_asset(std::string_view name) const = 0;

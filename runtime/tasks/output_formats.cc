@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "mconnect/error.h"
+#include "runtime/base/utf8.h"
 #include "runtime/text/constraint/json_schema.h"
 #include "runtime/text/constraint/regex_grammar.h"
 
@@ -18,6 +19,7 @@ std::string Key(const OutputFormat& format) {
 }
 
 Grammar Compile(const OutputFormat& format) {
+  RequireUtf8(format.text, "the output format");
   if (format.kind == OutputFormat::Kind::kJsonSchema) return JsonSchemaGrammar(format.text);
   GrammarBuilder builder;
   const Grammar::NodeId rule = builder.NewRule();
@@ -31,6 +33,7 @@ Grammar Compile(const OutputFormat& format) {
     if (format.choices[i].empty()) {
       throw Error(ErrorCode::kInvalidArgument, "choice " + std::to_string(i) + " of the output format is empty");
     }
+    RequireUtf8(format.choices[i], "choice " + std::to_string(i) + " of the output format");
     choices.push_back(builder.Literal(format.choices[i]));
   }
   builder.Define(rule, builder.Either(choices));

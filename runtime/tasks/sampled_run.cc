@@ -100,7 +100,7 @@ class Sequence {
 
 }  // namespace
 
-std::vector<Generation> RunSampling(const GenerationRequest& request, const Tokenizer& tokenizer, DecoderBatch batch) {
+std::vector<Generation> RunSampling(const GenerationRequest& request, const Tokenizer& tokenizer, DecoderBatch& batch) {
   std::vector<Sequence> sequences;
   const std::size_t count = request.prompts.size() * static_cast<std::size_t>(request.options.n);
   sequences.reserve(count);
@@ -113,7 +113,7 @@ std::vector<Generation> RunSampling(const GenerationRequest& request, const Toke
   std::vector<Active> active;
   for (Sequence& sequence : sequences) active.push_back({&sequence, sequence.prompt()});
 
-  std::optional<FinishReason> interruption = request.Prefill(batch);
+  std::optional<FinishReason> interruption = request.Start(batch);
   double prefill_seconds = 0;
   Clock::time_point decode_start = request.start;
   std::vector<TokenId> tokens;
@@ -136,13 +136,16 @@ std::vector<Generation> RunSampling(const GenerationRequest& request, const Toke
     interruption = request.Interruption();
     if (active.empty() || interruption) break;
     batch.Select(rows);
-    batch.Step(tokens);
+    interruption = request.Step(batch, tokens);
   }
   for (const Active& a : active) a.sequence->Finish(*interruption);
 
   const double decode_seconds = prefill_seconds > 0 ? SecondsSince(decode_start) : 0;
   std::vector<Generation> results;
-  for (Sequence& sequence : sequences) results.push_back(sequence.Take(prefill_seconds, decode_seconds));
+  for (Sequence& sequence : sequences) {
+    Generation& result = results.emplace_back(sequence.Take(prefill_seconds, decode_seconds));
+    result.cached_tokens = batch.reused();
+  }
   return results;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -107,7 +108,9 @@ TEST_F(TextGenerationTest, EndsBeforeAStopStringAcrossTokens) {
 
 TEST_F(TextGenerationTest, GivesOutWhatAStopStringHeldBackAtTheEnd) {
   const Generation all = model.generate(kPrompt, {.max_new_tokens = 30, .ignore_eos = true});
-  const std::string stop = all.text.substr(all.text.size() - 1) + "\x01never";
+  std::size_t last = all.text.size() - 1;
+  while ((static_cast<unsigned char>(all.text[last]) & 0xC0) == 0x80) --last;
+  const std::string stop = all.text.substr(last) + "\x01never";
   EXPECT_EQ(model.generate(kPrompt, {.max_new_tokens = 30, .stop = {stop}, .ignore_eos = true}).text, all.text);
 }
 
@@ -198,6 +201,28 @@ TEST_F(TextGenerationTest, RefusesWrongInput) {
             "max_new_tokens is 0, the least is 1");
   EXPECT_EQ(ErrorOf([&] { model.generate("a", {.stop = {""}}); }).code(), ErrorCode::kInvalidArgument);
   EXPECT_EQ(ErrorOf([&] { model.generate(""); }).code(), ErrorCode::kInvalidArgument);
+}
+
+TEST_F(TextGenerationTest, RefusesTextsThatAreNotUtf8WithTheOffset) {
+  const auto refuses = [](const auto& call, const std::string& name) {
+    const Error error = ErrorOf(call);
+    EXPECT_EQ(error.code(), ErrorCode::kInvalidArgument);
+    EXPECT_NE(error.message().find(name), std::string::npos) << error.message();
+    EXPECT_NE(error.message().find("0xff"), std::string::npos) << error.message();
+  };
+  const TextGeneration chat(ToyParts::Chat());
+  refuses([&] { model.generate("ab\xff"); }, "the prompt");
+  refuses([&] { model.generate_batch({"a", "ab\xff"}); }, "prompt 1");
+  refuses([&] { model.score("ab\xff"); }, "the text");
+  refuses([&] { model.generate("a", {.stop = {"x", "\xff"}}); }, "stop string 1");
+  refuses([&] { chat.chat({{"user", "a"}, {"user", "b\xff"}}); }, "messages[1].content");
+  refuses([&] { chat.chat({{"\xff", "a"}}); }, "messages[0].role");
+  refuses([&] { chat.chat({{"user", "a", "{\"name\":\"\xff\"}"}}); }, "messages[0].extra");
+  refuses([&] { chat.encode_chat(std::string_view("[\"\xff\"]")); }, "messages");
+  refuses([&] { chat.chat({{"user", "a"}}, {}, {.tools = "[\"\xff\"]"}); }, "tools");
+  const auto format = [](OutputFormat::Kind kind) { return OutputFormat{kind, "a\xff", {"a", "\xff"}}; };
+  refuses([&] { model.generate("a", {.format = format(OutputFormat::Kind::kRegex)}); }, "the output format");
+  refuses([&] { model.generate("a", {.format = {OutputFormat::Kind::kChoice, "", {"a", "\xff"}}}); }, "choice 1");
 }
 
 TEST_F(TextGenerationTest, AnEmptyPromptStartsFromTheBeginOfTextToken) {
@@ -310,6 +335,78 @@ TEST_F(TextGenerationTest, BeamSearchFindsWhatGreedyDecodingMisses) {
       model.generate_batch({kPrompt}, {.n = 2, .num_beams = 3, .cancel = stop.get_token()});
   ASSERT_EQ(cancelled.size(), 2u);
   EXPECT_EQ(cancelled[0].finish_reason, FinishReason::kCancelled);
+}
+
+TEST_F(TextGenerationTest, BeamsEndAtStopStrings) {
+  const GenerateOptions plain = {.max_new_tokens = 12, .n = 3, .num_beams = 3};
+  const std::vector<Generation> free = model.generate_batch({kPrompt}, plain);
+  std::string stop;  // the first plain character behind the first token of the best
+  for (std::size_t i = 1; i < free[0].text.size() && stop.empty(); ++i) {
+    if ((free[0].text[i] & 0x80) == 0) stop = free[0].text[i];
+  }
+  ASSERT_FALSE(stop.empty());
+  GenerateOptions options = plain;
+  options.stop = {"never", stop};
+  int stopped = 0;
+  for (const Generation& g : model.generate_batch({kPrompt}, options)) {
+    EXPECT_EQ(g.text.find(stop), std::string::npos);
+    stopped += g.finish_reason == FinishReason::kStop;
+    EXPECT_EQ(g.finish_reason == FinishReason::kStop, parts.tokenizer()->Decode(g.ids).ends_with(stop));
+  }
+  EXPECT_GT(stopped, 0);
+}
+
+TEST_F(TextGenerationTest, TopLogprobsAskForLogprobs) {
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 2, .top_logprobs = 4});
+  ASSERT_EQ(g.logprobs.size(), 2u);
+  EXPECT_EQ(g.logprobs[1].top.size(), 4u);
+}
+
+TEST_F(TextGenerationTest, ForbiddingEveryTokenIsAnErrorAlsoOfBeams) {
+  GenerateOptions options = {.max_new_tokens = 4};
+  for (std::int32_t id = 0; id < 258; ++id) options.logit_bias[id] = -INFINITY;
+  EXPECT_EQ(ErrorOf([&] { model.generate(kPrompt, options); }).message(), "none of the 258 logits is finite");
+  options.num_beams = 3;
+  EXPECT_EQ(ErrorOf([&] { model.generate(kPrompt, options); }).message(), "none of the 258 logits is finite");
+}
+
+TEST_F(TextGenerationTest, StopStringsMayOverlapAndRepeatTheEndOfThePrompt) {
+  const Generation all = model.generate(kPrompt, {.max_new_tokens = 60, .ignore_eos = true});
+  std::size_t at = 0;
+  for (std::size_t i = 2; i + 4 < all.text.size() && at == 0; ++i) {
+    bool ascii = true;
+    for (std::size_t k = 0; k < 4; ++k) ascii = ascii && (all.text[i + k] & 0x80) == 0;
+    if (ascii && all.text.find(all.text.substr(i, 4)) == i) at = i;
+  }
+  ASSERT_GT(at, 0u) << "the continuation has no four plain characters";
+  const std::string whole = all.text.substr(at, 4), inner = whole.substr(1, 2);
+  const auto cut = [&](std::vector<std::string> stop) {
+    return model.generate(kPrompt, {.max_new_tokens = 60, .stop = std::move(stop), .ignore_eos = true}).text;
+  };
+  EXPECT_EQ(cut({whole, inner}), all.text.substr(0, all.text.find(inner)));  // what ends first wins
+  EXPECT_EQ(cut({whole, whole.substr(2)}), cut({whole.substr(2), whole}));
+  EXPECT_EQ(cut({kPrompt, kPrompt.substr(2)}), all.text);  // the prompt is no part of the continuation
+}
+
+TEST_F(TextGenerationTest, SixtyFourSamplesAreSixtyFourTexts) {
+  const std::vector<Generation> all = model.generate_batch(
+      {kPrompt}, {.max_new_tokens = 20, .temperature = 5.0f, .seed = 3, .n = 64, .ignore_eos = true});
+  ASSERT_EQ(all.size(), 64u);
+  std::set<Ids> distinct;
+  for (const Generation& g : all) distinct.insert(g.ids);
+  EXPECT_GT(distinct.size(), 60u);
+}
+
+TEST_F(TextGenerationTest, ACallbackMayCancelAtTheFirstPiece) {
+  std::stop_source source;
+  const Generation g = model.generate(kPrompt, {.max_new_tokens = 50, .ignore_eos = true, .cancel = source.get_token()},
+                                      [&](const TextChunk&) { source.request_stop(); });
+  EXPECT_EQ(g.finish_reason, FinishReason::kCancelled);
+  EXPECT_LE(g.ids.size(), 4u);  // a character has at most four tokens here
+}
+
+TEST_F(TextGenerationTest, APromptMayBeSpecialTokensAlone) {
+  EXPECT_EQ(model.generate("<s><s></s>", {.max_new_tokens = 3}).ids, ToyContinuation({256, 256, 257}, 3));
 }
 
 TEST_F(TextGenerationTest, ScoresATextInPartsOfAnySize) {

@@ -31,11 +31,7 @@ void ValidateSampling(const SamplingOptions& options) {
   Require(options.min_p >= 0 && options.min_p <= 1, "min_p", "from 0 to 1", options.min_p);
 }
 
-Sampler::Sampler(const SamplingOptions& options, std::uint32_t sample) : options_(options), sample_(sample) {
-  ValidateSampling(options_);
-}
-
-TokenId Sampler::Sample(std::span<const float> logits) {
+TokenId MostProbable(std::span<const float> logits) {
   std::size_t best = 0;
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (std::isnan(logits[id]) || logits[id] == INFINITY) {
@@ -47,7 +43,16 @@ TokenId Sampler::Sample(std::span<const float> logits) {
   if (logits.empty() || logits[best] == -INFINITY) {
     throw Error(ErrorCode::kInvalidArgument, "none of the " + std::to_string(logits.size()) + " logits is finite");
   }
-  return options_.greedy ? static_cast<TokenId>(best) : Draw(logits, logits[best]);
+  return static_cast<TokenId>(best);
+}
+
+Sampler::Sampler(const SamplingOptions& options, std::uint32_t sample) : options_(options), sample_(sample) {
+  ValidateSampling(options_);
+}
+
+TokenId Sampler::Sample(std::span<const float> logits) {
+  const TokenId best = MostProbable(logits);
+  return options_.greedy ? best : Draw(logits, logits[static_cast<std::size_t>(best)]);
 }
 
 TokenId Sampler::Draw(std::span<const float> logits, float best) {

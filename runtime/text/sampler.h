@@ -23,6 +23,10 @@ struct SamplingOptions {
 // Throws Error(kInvalidArgument) naming the option, its limit and its value.
 void ValidateSampling(const SamplingOptions& options);
 
+// The token with the greatest logit, the first of equals. `logits`: [vocabulary]; -inf is never chosen.
+// Throws Error(kInvalidArgument) for NaN, +inf, or no finite logit, naming the token id.
+TokenId MostProbable(std::span<const float> logits);
+
 // Draws the tokens of one sequence.
 //
 // The same options, sample number and logits give the same tokens on every machine, with every compiler and at every
@@ -36,8 +40,7 @@ class Sampler {
   // `sample` numbers the sequences that one request draws with one seed.
   explicit Sampler(const SamplingOptions& options, std::uint32_t sample = 0);
 
-  // `logits`: [vocabulary]. -inf is never drawn.
-  // Throws Error(kInvalidArgument) for NaN, +inf, or no finite logit, naming the token id.
+  // `logits`: [vocabulary]. -inf is never drawn. Throws as MostProbable().
   TokenId Sample(std::span<const float> logits);
 
  private:

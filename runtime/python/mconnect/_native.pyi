@@ -159,6 +159,9 @@ class Generation:
     @property
     def prompt_tokens(self) -> int: ...
     @property
+    def cached_tokens(self) -> int:
+        """Of them, those that a TextSession had in its cache."""
+    @property
     def completion_tokens(self) -> int: ...
     @property
     def prefill_seconds(self) -> float: ...
@@ -195,6 +198,28 @@ class TextStream(Iterator[str]):
         """Ends the generation; the pieces that are ready can still be read."""
     def result(self) -> Generation:
         """Reads to the end and returns the whole."""
+
+class TextSession:
+    """Prompts that follow each other, as the turns of a conversation do: what a prompt has in common with the one
+    before and its continuation is not computed again. Keeps that cache, and memory for it, as long as it lives. Calls
+    from several threads wait for each other.
+
+    Methods and their options are those of TextGeneration.
+    """
+
+    def generate(
+        self, prompt: str | Sequence[int], *, on_text: Callable[[str], object] | None = None, **options: Any
+    ) -> Generation: ...
+    def stream(self, prompt: str | Sequence[int], **options: Any) -> TextStream: ...
+    def chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        on_text: Callable[[str], object] | None = None,
+        **options: Any,
+    ) -> Generation: ...
+    def reset(self) -> None:
+        """Empties the cache and gives its memory back."""
 
 class TextGeneration:
     """A prompt in, its continuation out. May be used from many threads."""
@@ -360,6 +385,8 @@ class TextGeneration:
     ) -> Generation:
         """Answers a conversation: encode_chat(), then generate()."""
 
+    def session(self) -> TextSession:
+        """For prompts that follow each other."""
     def encode_chat(
         self,
         messages: Sequence[Mapping[str, Any]],

@@ -128,6 +128,20 @@ ToyParts ToyParts::Decoder(std::int64_t max_tokens, const std::string& bos) {
   return parts;
 }
 
+ToyParts ToyParts::Windowed() {
+  ToyParts parts = Decoder();
+  parts.graph_ = R"({"nodes": [{"op": "cached_attention", "attrs": {"window": 4}}], "weights": []})";
+  return parts;
+}
+
+ToyParts ToyParts::LongRope(std::int64_t short_context) {
+  ToyParts parts = Decoder();
+  parts.graph_ = R"({"nodes": [{"op": "rope", "inputs": ["x", "p", "c", "s", "short", "short"]}],
+                     "weights": [{"id": "short", "shape": [)" +
+                 std::to_string(short_context) + R"(, 8]}]})";
+  return parts;
+}
+
 ToyParts ToyParts::Chat() {
   ToyParts parts = Decoder();
   parts.assets_["chat_template"] = kChatTemplate;

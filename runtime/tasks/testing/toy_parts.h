@@ -24,11 +24,17 @@ class ToyParts : public ModelParts {
   // With the module "decoder" and the asset "text-generation": a context of `max_tokens`, end of text 257.
   static ToyParts Decoder(std::int64_t max_tokens = 2048, const std::string& bos = "null");
 
+  // Decoder() whose graph says that it has a window, or other rotary factors for texts of more than `short_context`
+  // tokens. The toy engine knows nothing of either.
+  static ToyParts Windowed();
+  static ToyParts LongRope(std::int64_t short_context);
+
   // Decoder() with the asset "chat_template": "<s>role: content</s>" for each message, "<s>assistant: " for the answer,
   // then the number of tools and the variable `mood`.
   static ToyParts Chat();
 
   LoadedModule module(std::string_view name) const override { return modules_.at(std::string(name)); }
+  std::string graph(std::string_view) const override { return graph_; }
   std::string asset(std::string_view name) const override { return assets_.at(std::string(name)); }
   bool has_asset(std::string_view name) const override { return assets_.contains(std::string(name)); }
   AssetReader asset_reader(std::string name) const override {
@@ -39,6 +45,7 @@ class ToyParts : public ModelParts {
  private:
   std::map<std::string, LoadedModule> modules_;
   std::map<std::string, std::string> assets_;
+  std::string graph_ = R"({"nodes": [], "weights": []})";
   std::shared_ptr<const Tokenizer> tokenizer_;
 };
 

@@ -77,7 +77,7 @@ struct GenerateOptions {
   EarlyStopping early_stopping = EarlyStopping::kHeuristic;
 
   bool logprobs = false;  // report the log-probability of each token
-  int top_logprobs = 0;   // ... and the most probable tokens at its place, 0 to 20
+  int top_logprobs = 0;   // ... and the most probable tokens at its place, 0 to 20; above 0 asks for logprobs
 
   OutputFormat format = {};
 
@@ -111,6 +111,7 @@ struct Generation {
   std::vector<TokenLogprob> logprobs;  // one for each of `ids` where asked for
   double score = 0;                    // beam search: sum of log-probabilities / length^length_penalty
   std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;      // of them, those that a TextSession had in its cache
   std::int64_t completion_tokens = 0;  // = ids.size()
   double prefill_seconds = 0;          // wall time until the first token was chosen (of the whole batch)
   double decode_seconds = 0;           // wall time of all later tokens (of the whole batch)
@@ -157,6 +158,33 @@ struct ScoreOptions {
   std::stop_token cancel = {};
 };
 
+// Prompts that follow each other, as the turns of a conversation do: what a prompt has in common with the one before
+// and its continuation is not computed again. The tokens are those of TextGeneration, up to rounding: what was computed
+// in other steps may differ in the last bits.
+//
+// Keeps the cache of the last call, and memory for it, as long as it lives; an exception in the middle of a run empties
+// it. Not synchronised: a session belongs to one thread at a time. Any number may run at once. It may outlive the
+// TextGeneration that made it.
+class TextSession {
+ public:
+  TextSession(TextSession&&) noexcept;
+  TextSession& operator=(TextSession&&) noexcept;
+  ~TextSession();
+
+  // As TextGeneration's. Generation::cached_tokens says how much of the prompt was there already.
+  Generation generate(const Prompt& prompt, const GenerateOptions& options = {}, const TextCallback& callback = {});
+  Generation chat(const std::vector<Message>& messages, const GenerateOptions& options = {},
+                  const ChatOptions& chat = {}, const TextCallback& callback = {});
+
+  void reset();  // empties the cache and gives its memory back
+
+ private:
+  friend class TextGeneration;
+  struct Impl;
+  explicit TextSession(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
 // Continues prompts. Copies refer to the same model. Safe to use from many threads: each call has a cache of its own.
 class TextGeneration {
  public:
@@ -190,6 +218,9 @@ class TextGeneration {
   Generation chat(const std::vector<Message>& messages, const GenerateOptions& options = {},
                   const ChatOptions& chat = {}, const TextCallback& callback = {}) const;
 
+  // For prompts that follow each other.
+  TextSession session() const;
+
   // The log-likelihood of a text under the model. Throws Error(kInvalidArgument) as generate() does, and for a text
   // that is longer than the context; Error(kCancelled) when cancelled.
   Score score(const Prompt& text, const ScoreOptions& options = {}) const;
@@ -199,6 +230,7 @@ class TextGeneration {
   explicit TextGeneration(const ModelParts& parts);  // used by Model::task()
 
  private:
+  friend class TextSession;
   struct Impl;
   std::shared_ptr<const Impl> impl_;
 };
