@@ -100,7 +100,8 @@ typedef struct mc_engine_api {
 
   int32_t (*run)(mc_engine_context* context);
 
-  // Shape and memory of an output of the last run; valid until the context is used again.
+  // Shape and memory of an output of the last run; valid until the context is used again. An error where there was no
+  // run, or the last one failed.
   int32_t (*output)(mc_engine_context* context, size_t index, mc_engine_tensor* tensor);
 
   // Empties the state (key/value caches). Does nothing where there is none.

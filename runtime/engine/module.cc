@@ -343,6 +343,18 @@ struct Session::Impl {
     held = after;
   }
 
+  void Reset() {
+    if (broken) {
+      // An engine that failed inside may have kept anything: half a state, the outputs of an earlier run.
+      mc_engine_context* const fresh = module->Take();
+      module->GiveBack(std::exchange(context, fresh), /*reusable=*/false);
+    } else {
+      Check(*module->engine, module->engine->reset(context));
+    }
+    broken = false;
+    held = {};
+  }
+
   NamedTensors Outputs(bool copy) {
     const mc_engine_api& engine = *module->engine;
     NamedTensors outputs;
@@ -377,11 +389,7 @@ NamedTensors Session::run_borrowed(const NamedTensors& inputs) {
   return impl_->Outputs(/*copy=*/false);
 }
 
-void Session::reset() {
-  Check(*impl_->module->engine, impl_->module->engine->reset(impl_->context));
-  impl_->broken = false;
-  impl_->held = {};
-}
+void Session::reset() { impl_->Reset(); }
 
 LoadedModule::LoadedModule(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 

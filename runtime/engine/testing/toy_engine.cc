@@ -27,6 +27,8 @@ struct Context {
   std::vector<float> output;
   mc_engine_tensor view = {};
   std::optional<mc_engine_tensor> bound;
+  bool failed = false;      // a run did
+  bool has_output = false;  // of the last run
   // One entry a row of the cache: the token of each column, and whether the mask shows it.
   std::vector<std::vector<std::int64_t>> ids, masks;
 };
@@ -188,11 +190,16 @@ std::string RunDecoder(Context& c) {
 int32_t Run(mc_engine_context* context) {
   Context& c = *Own(context);
   ++runs;
+  // As an engine may be that fails inside: nothing can be done with the context any more.
+  if (c.failed) return Fail(ErrorCode::kInternal, "toy: a run on this context failed before");
+  c.has_output = false;
   if (c.variant->kind == "encoder") {
     RunEncoder(c);
   } else if (const std::string wrong = RunDecoder(c); !wrong.empty()) {
+    c.failed = true;
     return Fail(ErrorCode::kInvalidArgument, "toy decoder: " + wrong);
   }
+  c.has_output = true;
   c.view.dtype = static_cast<int32_t>(DType::kF32);
   c.view.data = c.output.data();
   if (c.bound) {
@@ -203,6 +210,7 @@ int32_t Run(mc_engine_context* context) {
 }
 
 int32_t Output(mc_engine_context* context, size_t, mc_engine_tensor* tensor) {
+  if (!Own(context)->has_output) return Fail(ErrorCode::kInvalidArgument, "toy: there was no run that gave an output");
   *tensor = Own(context)->view;
   return 0;
 }
