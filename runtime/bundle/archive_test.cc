@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <mutex>
 #include <random>
