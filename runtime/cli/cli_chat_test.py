@@ -1,6 +1,7 @@
 """run as a person uses it: a conversation in a terminal, output formats, several continuations."""
 
 import json
+import math
 import os
 import pty
 import re
@@ -53,8 +54,8 @@ def test_a_conversation_has_a_history(store: Path) -> None:
     first = int(re.findall(r"(\d+) prompt tokens", terminal.wait("ended by"))[0])
     terminal.wait("> ")
     terminal.type("Hello\n")
-    second = int(re.findall(r"(\d+) prompt tokens", terminal.wait("ended by"))[0])
-    assert second > first
+    second, known = map(int, re.findall(r"(\d+) prompt tokens, of them (\d+) known", terminal.wait("ended by"))[0])
+    assert second > known >= first  # what was said before is not computed again
     terminal.wait("> ")
     terminal.type("/reset\n")
     terminal.wait("> ")
@@ -125,3 +126,45 @@ def test_beams_are_printed_best_first_and_a_timeout_is_said(store: Path) -> None
     lines = succeed(*args, "--num-beams", "3", "--n", "2", store=store).decode()
     assert lines.startswith("[1] ") and "\n[2] " in lines
     assert "ended by timeout" in run(*args, "--timeout", "0.000001", store=store).err
+
+
+def test_score_reports_each_token_and_the_whole(tmp_path: Path, store: Path) -> None:
+    texts = ["Once upon a time", "The river rises"]
+    (tmp_path / "texts.json").write_text(json.dumps(texts))
+    first, second = json.loads(succeed("score", QWEN3, *texts, "--json", store=store))
+    assert json.loads(succeed("score", QWEN3, "--input", tmp_path / "texts.json", "--json", store=store))[1] == second
+    ids = json.loads(succeed("tokenize", QWEN3, "--text", texts[0], "--json"))[0]
+    assert first["ids"] == ids and len(first["logprobs"]) == len(ids) - 1
+    assert first["log_likelihood"] == pytest.approx(sum(first["logprobs"]), abs=1e-3)
+    assert first["perplexity"] == pytest.approx(math.exp(-first["log_likelihood"] / (len(ids) - 1)))
+    lines = succeed("score", QWEN3, texts[0], store=store).decode().splitlines()
+    assert lines[0] == texts[0]
+    assert [int(line.split()[0]) for line in lines[1:-1]] == ids
+    assert lines[1].split()[1] == "-" and lines[2].split()[1] == f"{first['logprobs'][0]:.4f}"
+    assert lines[-1] == (
+        f"log-likelihood {first['log_likelihood']:.4f} of {len(ids) - 1} tokens, perplexity {first['perplexity']:.4f}"
+    )
+
+
+def test_score_refuses_what_has_no_score_by_its_number(store: Path) -> None:
+    fail(1, ["text 2: ", "is empty", "begin-of-text"], "score", QWEN3, "a b", "", "--json", store=store)
+    fail(1, ["the text has", "context is 256", "score it in parts"], "score", QWEN3, "word " * 400, store=store)
+    fail(1, ["text 1", "not UTF-8", "0xff"], "score", QWEN3, b"a\xff", store=store)
+    fail(2, ["score takes its texts"], "score", QWEN3, store=store)
+    fail(2, ["score takes its texts"], "score", QWEN3, "a", "--input", "-", store=store)
+    fail(1, ["text-generation"], "score", os.environ["BERT"], "a", store=store)
+
+
+def test_biases_force_and_forbid_tokens(store: Path) -> None:
+    args = ["run", QWEN3, "--prompt", "Hi", "--greedy", "--max-new-tokens", "4", "--ignore-eos", "--json"]
+    free = json.loads(succeed(*args, store=store))["ids"]
+    assert len(free) == 4
+    assert json.loads(succeed(*args, "--logit-bias", "65=1000", store=store))["ids"] == [65] * 4
+    bans = [part for token in set(free) for part in ("--logit-bias", f"{token}=-inf")]
+    assert not set(json.loads(succeed(*args, *bans, store=store))["ids"]) & set(free)
+    for bias in ("65", "=1", "-1=1", "65=", "65=warm", "65=nan", "65=inf", "65=1x"):
+        fail(2, ["--logit-bias", bias, "ID=NUMBER"], *args, "--logit-bias", bias, store=store)
+    fail(1, ["512", "0 to 511"], *args, "--logit-bias", "512=1", store=store)
+    beams = [*args, "--num-beams", "2", "--early-stopping"]
+    assert json.loads(succeed(*beams, "never", store=store))["ids"]
+    fail(2, ["--early-stopping"], *beams, "maybe", store=store)

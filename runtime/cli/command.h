@@ -67,6 +67,7 @@ inline CLI::Validator RealNumber(double least, bool open, double greatest, const
 Command AddRun(CLI::App& program);
 Command AddEmbed(CLI::App& program);
 Command AddSearch(CLI::App& program);
+Command AddScore(CLI::App& program);
 Command AddTokenize(CLI::App& program);
 Command AddInspect(CLI::App& program);
 Command AddVerify(CLI::App& program);

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <vector>
 
@@ -70,19 +71,23 @@ std::optional<std::string> ReadTurn() {
 
 std::string Speed(const Generation& result) {
   char text[160];
-  const double prefill =
-      result.prefill_seconds > 0 ? static_cast<double>(result.prompt_tokens) / result.prefill_seconds : 0;
+  const std::int64_t fresh = result.prompt_tokens - result.cached_tokens;
+  const double prefill = result.prefill_seconds > 0 ? static_cast<double>(fresh) / result.prefill_seconds : 0;
   const double decode =
       result.decode_seconds > 0 ? static_cast<double>(result.completion_tokens - 1) / result.decode_seconds : 0;
-  std::snprintf(text, sizeof text, "%lld prompt tokens (%.1f/s), %lld new tokens (%.1f/s), ended by ",
-                static_cast<long long>(result.prompt_tokens), prefill, static_cast<long long>(result.completion_tokens),
-                decode);
+  const std::string cached =
+      result.cached_tokens > 0 ? ", of them " + std::to_string(result.cached_tokens) + " known" : "";
+  std::snprintf(text, sizeof text, "%lld prompt tokens%s (%.1f/s), %lld new tokens (%.1f/s), ended by ",
+                static_cast<long long>(result.prompt_tokens), cached.c_str(), prefill,
+                static_cast<long long>(result.completion_tokens), decode);
   return text + std::string(FinishReasonName(result.finish_reason));
 }
 
 int Converse(const TextGeneration& task, const ConversationOptions& options) {
+  TextSession session = task.session();  // a turn computes what is new in it, not all that was said before
   std::vector<Message> messages;
   const auto reset = [&] {
+    session.reset();
     messages.clear();
     if (options.system) messages.push_back({"system", *options.system});
   };
@@ -109,7 +114,7 @@ int Converse(const TextGeneration& task, const ConversationOptions& options) {
       InterruptGuard guard;
       GenerateOptions generate = options.generate;
       generate.cancel = guard.token();
-      const Generation answer = task.chat(messages, generate, options.chat, [&](const TextChunk& chunk) {
+      const Generation answer = session.chat(messages, generate, options.chat, [&](const TextChunk& chunk) {
         guard.Poll();
         if (!options.json) Print(chunk.text);
       });

@@ -21,7 +21,8 @@ struct ConversationOptions {
 // Returns an exit code.
 int Converse(const TextGeneration& task, const ConversationOptions& options);
 
-// "12 prompt tokens (80.1/s), 30 new tokens (21.5/s), ended by eos".
+// "12 prompt tokens (80.1/s), 30 new tokens (21.5/s), ended by eos"; "12 prompt tokens, of them 8 known (80.1/s), ..."
+// where a session had some of them in its cache. The rates are those of what was computed.
 std::string Speed(const Generation& result);
 
 }  // namespace mconnect::cli

@@ -21,7 +21,7 @@ looking for the operation where an engine departs from the reference are the wor
 
 This page is the program's own `--help`. To write it anew: `bazel run //runtime/cli:docs_gen -- --write`.
 """
-COMMANDS = ["run", "embed", "search", "tokenize", "inspect", "verify", "unpack"]
+COMMANDS = ["run", "embed", "search", "score", "tokenize", "inspect", "verify", "unpack"]
 
 
 def page(program: str) -> str:

@@ -18,11 +18,13 @@ struct GenerationFlags {
   std::string schema;           // a file
   std::optional<std::string> regex;
   std::vector<std::string> choices;
+  std::vector<std::string> biases;  // "ID=NUMBER"
 };
 
 void AddGenerationFlags(CLI::App* app, GenerationFlags* flags);
 
-// What the flags come to; reads the schema. Throws UsageError for formats that exclude each other.
+// What the flags come to; reads the schema. Throws UsageError for formats that exclude each other, and for a bias that
+// is none.
 GenerateOptions Resolve(const GenerationFlags& flags);
 
 }  // namespace mconnect::cli

@@ -56,9 +56,9 @@ int Main(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted, 141 the output was closed.");
   program.set_version_flag("--version", kVersion);
   program.require_subcommand(1);
-  const std::vector<Command> commands = {AddRun(program),      AddEmbed(program),   AddSearch(program),
-                                         AddTokenize(program), AddInspect(program), AddVerify(program),
-                                         AddUnpack(program)};
+  const std::vector<Command> commands = {AddRun(program),    AddEmbed(program),    AddSearch(program),
+                                         AddScore(program),  AddTokenize(program), AddInspect(program),
+                                         AddVerify(program), AddUnpack(program)};
   RefuseUnknownCommand(commands, argc, argv);
   try {
     program.parse(argc, argv);
