@@ -12,45 +12,14 @@
 #include "mconnect/error.h"
 #include "runtime/text/constraint/json_text.h"
 #include "runtime/text/constraint/regex_grammar.h"
+#include "runtime/text/constraint/schema_disjoint.h"
+#include "runtime/text/constraint/schema_keywords.h"
 
 namespace mconnect {
 namespace {
 
-using Schema = nlohmann::ordered_json;
-
 constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxDepth = 100;
-constexpr std::size_t kMaxCount = 10'000;  // of minLength and the like
-
-const std::set<std::string_view> kDescriptive = {
-    "title", "description", "default", "examples",    "deprecated", "readOnly",         "writeOnly",    "$schema",
-    "$id",   "$comment",    "$defs",   "definitions", "$anchor",    "contentMediaType", "discriminator"};
-
-// Which keywords belong to which type; a keyword says nothing about values of other types.
-const std::map<std::string_view, std::set<std::string_view>> kOfType = {
-    {"string", {"minLength", "maxLength", "pattern", "format"}},
-    {"integer", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
-    {"number", {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}},
-    {"object", {"properties", "required", "additionalProperties"}},
-    {"array", {"items", "prefixItems", "minItems", "maxItems"}},
-    {"boolean", {}},
-    {"null", {}},
-};
-const std::set<std::string_view> kAnyType = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref"};
-
-constexpr const char* kDate = R"(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8]))";  // a day that every month has
-constexpr const char* kTime = R"(([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,6})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d))";
-
-std::optional<std::string> FormatPattern(const std::string& format) {
-  if (format == "date") return kDate;
-  if (format == "time") return kTime;
-  if (format == "date-time") return std::string(kDate) + "T" + kTime;
-  if (format == "uuid") return R"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})";
-  if (format == "email")
-    return R"([a-z0-9]+([._-][a-z0-9]+)*@[a-z0-9]+(-[a-z0-9]+)*(\.[a-z0-9]+(-[a-z0-9]+)*)*\.[a-z]{2,12})";
-  if (format == "ipv4") return R"(((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d))";
-  return std::nullopt;
-}
 
 class Compiler {
  public:
@@ -63,83 +32,39 @@ class Compiler {
   }
 
  private:
-  [[noreturn]] static void Fail(const std::string& place, const std::string& what) {
-    throw Error(ErrorCode::kInvalidArgument, "json_schema, " + place + ": " + what);
-  }
-  [[noreturn]] static void Unsupported(const std::string& place, const std::string& what) {
-    throw Error(ErrorCode::kUnsupported, "json_schema, " + place + ": " + what + " is not supported",
-                "leave it out, and check the result where it matters");
-  }
-
   Fragment Write(const Schema& schema, const std::string& place) {
     if (place.size() > 64 * kMaxDepth || std::ranges::count(place, '/') > static_cast<std::ptrdiff_t>(2 * kMaxDepth)) {
-      Fail(place.substr(0, 80) + "...", "it nests deeper than " + std::to_string(kMaxDepth));
+      FailSchema(place.substr(0, 80) + "...", "it nests deeper than " + std::to_string(kMaxDepth));
     }
     if (schema.is_boolean()) return schema.get<bool>() ? json_.Value() : builder_.Nothing();
-    if (!schema.is_object()) Fail(place, "a schema is an object or a bool, this is " + std::string(schema.type_name()));
+    if (!schema.is_object())
+      FailSchema(place, "a schema is an object or a bool, this is " + std::string(schema.type_name()));
     const auto has = [&](const char* key) { return schema.contains(key); };
     if (has("$ref")) {
-      Only(schema, place, {"$ref"});
+      OnlyKeywords(schema, place, {"$ref"});
       return Reference(schema["$ref"], place);
     }
     if (has("const") || has("enum")) return Constants(schema, place);
     for (const char* key : {"anyOf", "oneOf", "allOf"}) {
       if (has(key)) return Combination(schema, key, place);
     }
-    const std::vector<std::string> types = Types(schema, place);
+    const std::vector<std::string> types = SchemaTypes(schema, place);
     CheckKeywords(schema, place);
     std::vector<Fragment> parts;
     for (const std::string& type : types) parts.push_back(OfType(type, schema, place));
     return parts.size() == 1 ? parts[0] : builder_.Either(parts);
   }
 
-  // Refuses keywords beside `keys` that would narrow what these admit.
-  static void Only(const Schema& schema, const std::string& place, std::set<std::string_view> keys) {
-    for (const auto& [key, value] : schema.items()) {
-      if (keys.contains(key) || kDescriptive.contains(key)) continue;
-      Unsupported(place, "'" + key + "' beside '" + std::string(*keys.begin()) + "'");
-    }
-  }
-
-  static void CheckKeywords(const Schema& schema, const std::string& place) {
-    for (const auto& [key, value] : schema.items()) {
-      if (kDescriptive.contains(key) || kAnyType.contains(key)) continue;
-      // A keyword of another type is without effect, as the specification has it.
-      const auto has = [&key](const auto& type) { return type.second.contains(key); };
-      if (std::ranges::none_of(kOfType, has)) Unsupported(place, "the keyword '" + key + "'");
-    }
-  }
-
-  static std::vector<std::string> Types(const Schema& schema, const std::string& place) {
-    std::vector<std::string> types;
-    if (schema.contains("type")) {
-      const Schema& type = schema["type"];
-      for (const Schema& t : type.is_array() ? type : Schema::array({type})) {
-        if (!t.is_string() || !kOfType.contains(t.get<std::string>())) Fail(place, "'type' is " + type.dump());
-        types.push_back(t.get<std::string>());
-      }
-      if (types.empty()) Fail(place, "'type' is an empty list");
-      return types;
-    }
-    // Without a type a schema admits all of them; where its keywords are about one, that one is meant.
-    for (const char* type : {"object", "array", "string", "number"}) {
-      for (const std::string_view key : kOfType.at(type)) {
-        if (schema.contains(key)) return {type};
-      }
-    }
-    return {"object", "array", "string", "number", "boolean", "null"};
-  }
-
   Fragment Reference(const Schema& reference, const std::string& place) {
-    if (!reference.is_string()) Fail(place, "'$ref' is " + reference.dump());
+    if (!reference.is_string()) FailSchema(place, "'$ref' is " + reference.dump());
     const std::string target = reference.get<std::string>();
     if (const auto it = rules_.find(target); it != rules_.end()) return builder_.Call(it->second);
-    if (!target.starts_with("#")) Unsupported(place, "'$ref' to another document ('" + target + "')");
+    if (!target.starts_with("#")) UnsupportedSchema(place, "'$ref' to another document ('" + target + "')");
     const Schema* found = nullptr;
     try {
       found = &root_.at(Schema::json_pointer(target.substr(1)));
     } catch (const nlohmann::json::exception&) {
-      Fail(place, "'$ref' is '" + target + "', which is not there");
+      FailSchema(place, "'$ref' is '" + target + "', which is not there");
     }
     const Grammar::NodeId rule = rules_[target] = builder_.NewRule();
     builder_.Define(rule, Write(*found, target));
@@ -147,43 +72,24 @@ class Compiler {
   }
 
   Fragment Constants(const Schema& schema, const std::string& place) {
-    Only(schema, place, {"const", "enum", "type"});
+    OnlyKeywords(schema, place, {"const", "enum", "type"});
     const bool one = schema.contains("const");
     const Schema values = one ? Schema::array({schema["const"]}) : schema["enum"];
-    if (!values.is_array() || values.empty()) Fail(place, "'enum' is " + values.dump() + ", not a list of values");
+    if (!values.is_array() || values.empty())
+      FailSchema(place, "'enum' is " + values.dump() + ", not a list of values");
     std::vector<Fragment> parts;
     for (const Schema& value : values) {
-      if (schema.contains("type") && !HasType(value, Types(schema, place))) continue;
+      if (schema.contains("type") && !HasType(value, SchemaTypes(schema, place))) continue;
       parts.push_back(builder_.Literal(value.dump()));
     }
     return parts.empty() ? builder_.Nothing() : builder_.Either(parts);
   }
 
-  static bool HasType(const Schema& value, const std::vector<std::string>& types) {
-    const auto is = [&](const char* type) { return std::ranges::find(types, type) != types.end(); };
-    switch (value.type()) {
-      case Schema::value_t::null:
-        return is("null");
-      case Schema::value_t::boolean:
-        return is("boolean");
-      case Schema::value_t::string:
-        return is("string");
-      case Schema::value_t::array:
-        return is("array");
-      case Schema::value_t::object:
-        return is("object");
-      case Schema::value_t::number_float:
-        return is("number");
-      default:
-        return is("number") || is("integer");
-    }
-  }
-
   Fragment Combination(const Schema& schema, const std::string& key, const std::string& place) {
-    Only(schema, place, {key, "type"});
+    OnlyKeywords(schema, place, {key, "type"});
     const Schema& list = schema[key];
-    if (!list.is_array() || list.empty()) Fail(place, "'" + key + "' is not a list of schemas");
-    if (list.size() > 1 && key == "allOf") Unsupported(place, "'allOf' of several schemas");
+    if (!list.is_array() || list.empty()) FailSchema(place, "'" + key + "' is not a list of schemas");
+    if (list.size() > 1 && key == "allOf") UnsupportedSchema(place, "'allOf' of several schemas");
     if (key == "oneOf") RequireDisjoint(list, place);
     std::vector<Fragment> parts;
     for (std::size_t i = 0; i < list.size(); ++i) {
@@ -210,63 +116,11 @@ class Compiler {
     for (std::size_t i = 0; i < list.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
         if (Disjoint(Resolve(list[i]), Resolve(list[j]), place)) continue;
-        Unsupported(place,
-                    "'oneOf' whose alternatives " + std::to_string(j) + " and " + std::to_string(i) +
-                        " may both hold (other types, or other constants of a required property, tell them apart)");
+        UnsupportedSchema(
+            place, "'oneOf' whose alternatives " + std::to_string(j) + " and " + std::to_string(i) +
+                       " may both hold (other types, or other constants of a required property, tell them apart)");
       }
     }
-  }
-
-  static bool Disjoint(const Schema& a, const Schema& b, const std::string& place) {
-    if (!a.is_object() || !b.is_object()) return false;
-    const auto constants = [](const Schema& s) -> std::optional<Schema> {
-      if (!s.is_object()) return std::nullopt;
-      if (s.contains("const")) return Schema::array({s["const"]});
-      if (s.contains("enum") && s["enum"].is_array()) return s["enum"];
-      return std::nullopt;
-    };
-    const auto apart = [](const Schema& x, const Schema& y) {
-      return std::ranges::none_of(x, [&](const Schema& v) { return std::ranges::find(y, v) != y.end(); });
-    };
-    const auto ca = constants(a), cb = constants(b);
-    if (ca && cb) return apart(*ca, *cb);
-    if (ca || cb) {
-      const Schema& typed = ca ? b : a;
-      if (!typed.contains("type")) return false;
-      const std::vector<std::string> types = Types(typed, place);
-      return std::ranges::none_of(ca ? *ca : *cb, [&](const Schema& v) { return HasType(v, types); });
-    }
-    if (!a.contains("type") || !b.contains("type")) return false;
-    const std::vector<std::string> ta = Types(a, place), tb = Types(b, place);
-    const bool share = std::ranges::any_of(ta, [&](const std::string& x) {
-      return std::ranges::any_of(tb, [&](const std::string& y) {
-        return x == y || (x == "number" && y == "integer") || (x == "integer" && y == "number");
-      });
-    });
-    if (!share) return true;
-    if (ta != std::vector<std::string>{"object"} || tb != ta) return false;
-    const auto required = [](const Schema& s, const std::string& key) {
-      return s.contains("required") && std::ranges::find(s["required"], Schema(key)) != s["required"].end();
-    };
-    if (!a.contains("properties") || !b.contains("properties")) return false;
-    for (const auto& [key, value] : a["properties"].items()) {
-      if (!b["properties"].contains(key) || !required(a, key) || !required(b, key)) continue;
-      const auto va = constants(value), vb = constants(b["properties"][key]);
-      if (va && vb && apart(*va, *vb)) return true;
-    }
-    return false;
-  }
-
-  static std::optional<std::size_t> Count(const Schema& schema, const char* key, const std::string& place) {
-    if (!schema.contains(key)) return std::nullopt;
-    const Schema& value = schema[key];
-    if (!value.is_number_unsigned()) Fail(place, std::string("'") + key + "' is " + value.dump());
-    const auto count = value.get<std::uint64_t>();
-    if (count > kMaxCount) {
-      Unsupported(place,
-                  std::string("'") + key + "' above " + std::to_string(kMaxCount) + " (it is " + value.dump() + ")");
-    }
-    return static_cast<std::size_t>(count);
   }
 
   Fragment OfType(const std::string& type, const Schema& schema, const std::string& place) {
@@ -275,61 +129,41 @@ class Compiler {
     if (type == "string") return String(schema, place);
     if (type == "array") return Array(schema, place);
     if (type == "object") return Object(schema, place);
-    const NumberLimits limits = Limits(schema, place);
+    const NumberLimits limits = SchemaLimits(schema, place);
     return type == "integer" ? json_.Integer(limits) : json_.Number(limits);
   }
 
-  static NumberLimits Limits(const Schema& schema, const std::string& place) {
-    NumberLimits limits;
-    const auto number = [&](const char* key) -> std::optional<double> {
-      if (!schema.contains(key)) return std::nullopt;
-      if (!schema[key].is_number()) Fail(place, std::string("'") + key + "' is " + schema[key].dump());
-      return schema[key].get<double>();
-    };
-    limits.least = number("minimum");
-    if (const auto above = number("exclusiveMinimum"); above && (!limits.least || *above >= *limits.least)) {
-      limits.least = above;
-      limits.above = true;
-    }
-    limits.most = number("maximum");
-    if (const auto below = number("exclusiveMaximum"); below && (!limits.most || *below <= *limits.most)) {
-      limits.most = below;
-      limits.below = true;
-    }
-    return limits;
-  }
-
   Fragment String(const Schema& schema, const std::string& place) {
-    const auto least = Count(schema, "minLength", place), most = Count(schema, "maxLength", place);
+    const auto least = SchemaCount(schema, "minLength", place), most = SchemaCount(schema, "maxLength", place);
     std::optional<std::string> pattern;
     RegexUse use;
     if (schema.contains("pattern")) {
-      if (!schema["pattern"].is_string()) Fail(place, "'pattern' is " + schema["pattern"].dump());
+      if (!schema["pattern"].is_string()) FailSchema(place, "'pattern' is " + schema["pattern"].dump());
       pattern = schema["pattern"].get<std::string>();
       use.search = true;
     }
     if (schema.contains("format")) {
-      if (pattern) Unsupported(place, "'format' beside 'pattern'");
+      if (pattern) UnsupportedSchema(place, "'format' beside 'pattern'");
       const Schema& format = schema["format"];
       if (format.is_string()) pattern = FormatPattern(format.get<std::string>());
-      if (!pattern) Unsupported(place, "the format " + format.dump());
+      if (!pattern) UnsupportedSchema(place, "the format " + format.dump());
     }
     if (!pattern)
       return least || most ? json_.String(least.value_or(0), most.value_or(GrammarBuilder::kUnlimited))
                            : json_.String();
-    if (least || most) Unsupported(place, "'minLength' or 'maxLength' beside 'pattern' or 'format'");
+    if (least || most) UnsupportedSchema(place, "'minLength' or 'maxLength' beside 'pattern' or 'format'");
     use.write = [this](const std::vector<CharRange>& ranges) { return json_.StringChars(ranges); };
     const Fragment text = RegexFragment(*pattern, builder_, use);
     return builder_.Then(builder_.Literal("\""), builder_.Then(text, builder_.Literal("\"")));
   }
 
   Fragment Array(const Schema& schema, const std::string& place) {
-    const std::size_t least = Count(schema, "minItems", place).value_or(0);
-    const std::size_t most = Count(schema, "maxItems", place).value_or(GrammarBuilder::kUnlimited);
+    const std::size_t least = SchemaCount(schema, "minItems", place).value_or(0);
+    const std::size_t most = SchemaCount(schema, "maxItems", place).value_or(GrammarBuilder::kUnlimited);
     std::vector<Fragment> first;
     if (schema.contains("prefixItems")) {
       const Schema& list = schema["prefixItems"];
-      if (!list.is_array()) Fail(place, "'prefixItems' is not a list of schemas");
+      if (!list.is_array()) FailSchema(place, "'prefixItems' is not a list of schemas");
       for (std::size_t i = 0; i < list.size() && i < most; ++i) {
         first.push_back(Write(list[i], place + "/prefixItems/" + std::to_string(i)));
       }
@@ -345,7 +179,7 @@ class Compiler {
     Fragment rest = builder_.Empty();
     if (more) {
       const std::size_t given = first.size();
-      const auto next = [&] { return builder_.Then(Comma(), builder_.Call(item)); };
+      const auto next = [&] { return builder_.Then(json_.Comma(), builder_.Call(item)); };
       const std::size_t need = least > given ? least - given : 0;
       const std::size_t room = most == GrammarBuilder::kUnlimited ? most : most - given;
       if (given > 0) {
@@ -360,13 +194,11 @@ class Compiler {
       return builder_.Nothing();
     }
     for (std::size_t i = first.size(); i-- > 0;) {
-      rest = builder_.Then(i > 0 ? builder_.Then(Comma(), first[i]) : first[i], rest);
+      rest = builder_.Then(i > 0 ? builder_.Then(json_.Comma(), first[i]) : first[i], rest);
       if (i >= least) rest = builder_.Optional(rest);
     }
     return json_.Array(rest);
   }
-
-  Fragment Comma() { return json_.Comma(); }
 
   struct Member {
     std::string key;
@@ -378,14 +210,14 @@ class Compiler {
     std::vector<std::string> names;
     std::set<std::string> required;
     if (schema.contains("required")) {
-      if (!schema["required"].is_array()) Fail(place, "'required' is not a list of names");
+      if (!schema["required"].is_array()) FailSchema(place, "'required' is not a list of names");
       for (const Schema& name : schema["required"]) {
-        if (!name.is_string()) Fail(place, "'required' has " + name.dump() + ", not a name");
+        if (!name.is_string()) FailSchema(place, "'required' has " + name.dump() + ", not a name");
         required.insert(name.get<std::string>());
       }
     }
     const Schema properties = schema.contains("properties") ? schema["properties"] : Schema::object();
-    if (!properties.is_object()) Fail(place, "'properties' is not an object of schemas");
+    if (!properties.is_object()) FailSchema(place, "'properties' is not an object of schemas");
     const Schema* additional = schema.contains("additionalProperties") ? &schema["additionalProperties"] : nullptr;
     // Members that are not mentioned: where nothing else is, or where they are asked for.
     const bool open = additional != nullptr ? *additional != Schema(false) : properties.empty();
@@ -400,7 +232,7 @@ class Compiler {
     for (const std::string& name : required) {
       if (properties.contains(name)) continue;
       if (additional != nullptr && *additional == Schema(false))
-        Fail(place, "'" + name + "' is required, but no property");
+        FailSchema(place, "'" + name + "' is required, but no property");
       add(name, additional != nullptr ? *additional : Schema(true), place + "/additionalProperties");
     }
 
@@ -413,7 +245,7 @@ class Compiler {
                              builder_.Then(json_.Colon(), builder_.Call(member.value)));
       };
       const Fragment first = builder_.Then(fresh, write());
-      const Fragment later = builder_.Then(begun, builder_.Then(Comma(), write()));
+      const Fragment later = builder_.Then(begun, builder_.Then(json_.Comma(), write()));
       // The parts before stay reachable from their beginnings: only their ends matter from here.
       const Fragment joined = builder_.Empty();
       builder_.Then(first, joined);
@@ -430,7 +262,7 @@ class Compiler {
       const Fragment value =
           additional != nullptr ? Write(*additional, place + "/additionalProperties") : json_.Value();
       builder_.Define(rule, builder_.Then(json_.Key(names), builder_.Then(json_.Colon(), value)));
-      const auto more = [&] { return builder_.Star(builder_.Then(Comma(), builder_.Call(rule))); };
+      const auto more = [&] { return builder_.Star(builder_.Then(json_.Comma(), builder_.Call(rule))); };
       const Fragment first = builder_.Then(builder_.Then(fresh, builder_.Call(rule)), more());
       builder_.Then(first, {end, end});
       const Fragment later = builder_.Then(begun, more());
