@@ -2,6 +2,7 @@
 #include "mconnect/c.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,6 +60,9 @@ static void test_errors(void) {
   mc_model_free(NULL);
   mc_embeddings_free(NULL);
   mc_generation_free(NULL);
+  mc_generations_free(NULL);
+  mc_text_session_free(NULL);
+  mc_score_free(NULL);
   mc_tensors_free(NULL);
   mc_session_free(NULL);
 }
@@ -131,11 +135,6 @@ static void test_generation(const mc_model* model) {
   expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_UNSUPPORTED, "multipleOf");
   options.json_schema = NULL;
 
-  double log_likelihood = 1;
-  size_t count = 0;
-  EXPECT(mc_score(model, "a cat sat", &log_likelihood, &count) == NULL);
-  EXPECT(log_likelihood < 0 && count > 0);
-  expect_error(mc_score(model, NULL, &log_likelihood, &count), MC_INVALID_ARGUMENT, "text is NULL");
   options.logprobs = 0;
   options.max_new_tokens = 4;
   EXPECT(mc_chat(model, "[{\"role\":\"user\",\"content\":\"Hi\"}]", NULL, &options, NULL, NULL, &g) == NULL);
@@ -149,6 +148,145 @@ static void test_generation(const mc_model* model) {
   options.temperature = NAN; /* not the default, and no temperature */
   expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "temperature is nan");
   expect_error(mc_generate_ids(model, NULL, 3, NULL, NULL, NULL, &g), MC_INVALID_ARGUMENT, "ids is NULL");
+}
+
+static int count_by_index(size_t index, const char* text, size_t size, void* user) {
+  EXPECT(index < 4 && size > 0 && text[size] == '\0');
+  ++((int*)user)[index];
+  return 0;
+}
+
+static void test_batches(const mc_model* model) {
+  const int32_t ids[] = {3, 4, 5};
+  const mc_prompt prompts[] = {{"a cat sat on the mat", NULL, 0}, {NULL, ids, 3}};
+  mc_generate_options options = MC_GENERATE_OPTIONS_INIT;
+  options.max_new_tokens = 8;
+  options.n = 2;
+  options.temperature = 2.0f;
+  options.seed = 7;
+  options.ignore_eos = 1;
+  options.logprobs = 1;
+  options.top_logprobs = 3;
+  mc_generations* all = NULL;
+  int pieces[4] = {0, 0, 0, 0};
+  EXPECT(mc_generate_batch(model, prompts, 2, &options, count_by_index, pieces, &all) == NULL);
+  EXPECT(mc_generations_count(all) == 4 && mc_generations_at(all, 4) == NULL);
+  for (size_t i = 0; i < 4; ++i) {
+    const mc_generation* g = mc_generations_at(all, i);
+    EXPECT(mc_generation_id_count(g) == 8 && pieces[i] > 0); /* ignore_eos */
+    EXPECT((mc_generation_prompt_tokens(g) == 3) == (i > 1));
+    EXPECT(mc_generation_prefill_seconds(g) > 0 && mc_generation_decode_seconds(g) > 0);
+    int32_t top[3] = {-1, -1, -1};
+    float logprobs[3] = {1, 1, 1};
+    EXPECT(mc_generation_top_logprobs(g, 0, top, logprobs, 2) == 3 && top[1] >= 0 && top[2] == -1);
+    EXPECT(logprobs[0] >= logprobs[1] && logprobs[0] >= mc_generation_logprob(g, 0) && logprobs[2] == 1);
+    EXPECT(mc_generation_top_logprobs(g, 8, NULL, NULL, 0) == 0);
+  }
+  EXPECT(memcmp(mc_generation_ids(mc_generations_at(all, 0)), mc_generation_ids(mc_generations_at(all, 1)), 32) != 0);
+  mc_generations_free(all);
+
+  mc_generate_options beams = MC_GENERATE_OPTIONS_INIT;
+  beams.max_new_tokens = 8;
+  beams.num_beams = 3;
+  beams.n = 3;
+  beams.early_stopping = MC_EARLY_STOPPING_NEVER;
+  EXPECT(mc_generate_batch(model, prompts, 1, &beams, NULL, NULL, &all) == NULL);
+  EXPECT(mc_generation_score(mc_generations_at(all, 0)) >= mc_generation_score(mc_generations_at(all, 2)));
+  EXPECT(mc_generation_score(mc_generations_at(all, 2)) < 0);
+  mc_generations_free(all);
+  beams.early_stopping = (mc_early_stopping)7;
+  expect_error(mc_generate_batch(model, prompts, 1, &beams, NULL, NULL, &all), MC_INVALID_ARGUMENT,
+               "early_stopping is 7");
+  EXPECT(mc_generate_batch(model, NULL, 0, NULL, NULL, NULL, &all) == NULL && mc_generations_count(all) == 0);
+  mc_generations_free(all);
+  const mc_prompt none = {NULL, NULL, 3};
+  expect_error(mc_generate_batch(model, &none, 1, NULL, NULL, NULL, &all), MC_INVALID_ARGUMENT,
+               "prompts[0].ids is NULL");
+  options.n = 129;
+  expect_error(mc_generate_batch(model, prompts, 1, &options, NULL, NULL, &all), MC_INVALID_ARGUMENT, "n is 129");
+  mc_generation* g = NULL;
+  options.n = 2;
+  expect_error(mc_generate(model, "a", &options, NULL, NULL, &g), MC_INVALID_ARGUMENT, "generate() returns one");
+
+  /* A program that was compiled before `n` existed: what lies behind its struct is not read. */
+  options.size = offsetof(mc_generate_options, n);
+  EXPECT(mc_generate(model, "a", &options, NULL, NULL, &g) == NULL);
+  EXPECT(mc_generation_top_logprobs(g, 0, NULL, NULL, 0) == 0);
+  mc_generation_free(g);
+}
+
+static void test_cancellation(const mc_model* model) {
+  mc_cancel* cancel = NULL;
+  EXPECT(mc_cancel_new(&cancel) == NULL);
+  mc_generate_options options = MC_GENERATE_OPTIONS_INIT;
+  options.max_new_tokens = 8;
+  options.ignore_eos = 1;
+  options.cancel = cancel;
+  mc_generation* g = NULL;
+  EXPECT(mc_generate(model, "a", &options, NULL, NULL, &g) == NULL);
+  EXPECT(mc_generation_finish_reason(g) == MC_FINISH_LENGTH);
+  mc_generation_free(g);
+  mc_cancel_request(cancel);
+  EXPECT(mc_generate(model, "a", &options, NULL, NULL, &g) == NULL);
+  EXPECT(mc_generation_finish_reason(g) == MC_FINISH_CANCELLED && mc_generation_id_count(g) == 0);
+  mc_generation_free(g);
+  const mc_prompt text = {"a cat", NULL, 0};
+  mc_score* score = NULL;
+  expect_error(mc_score_text(model, &text, cancel, &score), MC_CANCELLED, "cancelled");
+  mc_cancel_request(NULL);
+  mc_cancel_free(NULL);
+  mc_cancel_free(cancel);
+}
+
+static void test_scores(const mc_model* model) {
+  const mc_prompt text = {"a cat sat", NULL, 0};
+  mc_score* score = NULL;
+  EXPECT(mc_score_text(model, &text, NULL, &score) == NULL);
+  const size_t count = mc_score_id_count(score);
+  EXPECT(count > 1 && mc_score_ids(score)[0] >= 0);
+  double sum = 0;
+  for (size_t i = 0; i + 1 < count; ++i) sum += mc_score_logprobs(score)[i];
+  EXPECT(sum < 0 && fabs(mc_score_log_likelihood(score) - sum) < 1e-4);
+  EXPECT(fabs(mc_score_perplexity(score) - exp(-sum / (double)(count - 1))) < 1e-2);
+  mc_score_free(score);
+  expect_error(mc_score_text(model, NULL, NULL, &score), MC_INVALID_ARGUMENT, "text is NULL");
+}
+
+static void test_conversations(const mc_model* model) {
+  const char* first = "[{\"role\":\"user\",\"content\":\"Hi\"}]";
+  size_t context = 0, count = 0;
+  int chats = 0;
+  EXPECT(mc_text_generation_info(model, &context, &chats) == NULL && context == 256 && chats == 1);
+  EXPECT(mc_text_generation_info(model, NULL, NULL) == NULL);
+  int32_t ids[64];
+  EXPECT(mc_encode_chat(model, first, NULL, NULL, 0, &count) == NULL && count > 2 && count < 64);
+  EXPECT(mc_encode_chat(model, first, NULL, ids, count, &count) == NULL);
+  mc_chat_options open = MC_CHAT_OPTIONS_INIT;
+  open.add_generation_prompt = 0;
+  size_t shorter = 0;
+  EXPECT(mc_encode_chat(model, first, &open, NULL, 0, &shorter) == NULL && shorter < count);
+
+  mc_text_session* session = NULL;
+  mc_generation *a = NULL, *b = NULL;
+  mc_generate_options options = MC_GENERATE_OPTIONS_INIT;
+  options.max_new_tokens = 6;
+  options.greedy = 1;
+  EXPECT(mc_text_session_new(model, &session) == NULL);
+  EXPECT(mc_text_session_chat(session, first, NULL, &options, NULL, NULL, &a) == NULL);
+  EXPECT(mc_generation_prompt_tokens(a) == count && mc_generation_cached_tokens(a) == 0);
+  const mc_prompt again = {NULL, ids, count};
+  EXPECT(mc_text_session_generate(session, &again, &options, NULL, NULL, &b) == NULL);
+  EXPECT(mc_generation_cached_tokens(b) == count - 1);
+  EXPECT(strcmp(mc_generation_text(a), mc_generation_text(b)) == 0);
+  mc_generation_free(b);
+  EXPECT(mc_text_session_reset(session) == NULL);
+  EXPECT(mc_text_session_generate(session, &again, &options, NULL, NULL, &b) == NULL);
+  EXPECT(mc_generation_cached_tokens(b) == 0);
+  mc_generation_free(a);
+  mc_generation_free(b);
+  expect_error(mc_text_session_generate(session, NULL, NULL, NULL, NULL, &a), MC_INVALID_ARGUMENT, "prompt is NULL");
+  expect_error(mc_text_session_chat(NULL, first, NULL, NULL, NULL, NULL, &a), MC_INVALID_ARGUMENT, "session is NULL");
+  mc_text_session_free(session);
 }
 
 static mc_tensor tensor(const char* name, mc_dtype dtype, const int64_t* shape, size_t rank, const void* data) {
@@ -207,6 +345,10 @@ int main(int argc, char** argv) {
   mc_model_free(encoder);
   mc_model* decoder = load(argv[2]);
   test_generation(decoder);
+  test_batches(decoder);
+  test_cancellation(decoder);
+  test_scores(decoder);
+  test_conversations(decoder);
   test_sessions(decoder);
   mc_model_free(decoder);
   if (failures > 0) fprintf(stderr, "%d expectations failed\n", failures);

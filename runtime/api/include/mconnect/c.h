@@ -45,6 +45,15 @@ MC_API const char* mc_error_message(const mc_error* error); /* never NULL; lives
 MC_API const char* mc_error_remedy(const mc_error* error);  /* what to do; may be "" */
 MC_API void mc_error_free(mc_error* error);
 
+/* ---- Cancellation ---- */
+
+/* Ends work from another thread. One may serve any number of calls; free it when none of them is left. */
+typedef struct mc_cancel mc_cancel;
+
+MC_API mc_error* mc_cancel_new(mc_cancel** cancel);
+MC_API void mc_cancel_request(mc_cancel* cancel); /* from any thread, any number of times; NULL does nothing */
+MC_API void mc_cancel_free(mc_cancel* cancel);
+
 /* ---- Models ---- */
 
 typedef struct mc_model mc_model;
@@ -71,12 +80,13 @@ typedef struct mc_embeddings mc_embeddings;
 
 typedef struct mc_embed_options {
   size_t size;
-  int batch_size; /* 0: 32 */
-  int normalize;  /* -1: as the model was trained, 0: no, 1: yes */
-  int max_tokens; /* 0: the model's limit */
+  int batch_size;          /* 0: 32 */
+  int normalize;           /* -1: as the model was trained, 0: no, 1: yes */
+  int max_tokens;          /* 0: the model's limit */
+  const mc_cancel* cancel; /* ends the work with MC_CANCELLED; NULL: none */
 } mc_embed_options;
 #define MC_EMBED_OPTIONS_INIT \
-  { sizeof(mc_embed_options), 0, -1, 0 }
+  { sizeof(mc_embed_options), 0, -1, 0, NULL }
 
 /* Embeds `count` NUL-terminated UTF-8 texts (`texts` may be NULL when count is 0). */
 MC_API mc_error* mc_embed(const mc_model* model, const char* const* texts, size_t count,
@@ -88,7 +98,8 @@ MC_API void mc_embeddings_free(mc_embeddings* embeddings);
 
 /* ---- Text generation ---- */
 
-typedef struct mc_generation mc_generation;
+typedef struct mc_generation mc_generation;   /* one continuation */
+typedef struct mc_generations mc_generations; /* several */
 
 typedef enum mc_finish_reason {
   MC_FINISH_EOS = 0,
@@ -97,6 +108,12 @@ typedef enum mc_finish_reason {
   MC_FINISH_CANCELLED = 3,
   MC_FINISH_TIMEOUT = 4
 } mc_finish_reason;
+
+typedef enum mc_early_stopping {
+  MC_EARLY_STOPPING_NO = 0,
+  MC_EARLY_STOPPING_YES = 1,
+  MC_EARLY_STOPPING_NEVER = 2
+} mc_early_stopping;
 
 typedef struct mc_generate_options {
   size_t size;
@@ -123,12 +140,17 @@ typedef struct mc_generate_options {
   const char* regex;
   const char* const* choices; /* texts, one of which is written; may be NULL when choice_count is 0 */
   size_t choice_count;
-  double timeout_seconds; /* 0: none */
+  double timeout_seconds;           /* 0: none */
+  int n;                            /* of mc_generate_batch: continuations of each prompt; 0: 1 */
+  int top_logprobs;                 /* with logprobs: the most probable tokens at each place, 0 to 20 */
+  mc_early_stopping early_stopping; /* of beam search, as in transformers */
+  int ignore_eos;                   /* 1: go on to max_new_tokens, for measurements */
+  const mc_cancel* cancel;          /* ends the generation with MC_FINISH_CANCELLED; NULL: none */
 } mc_generate_options;
 #define MC_GENERATE_OPTIONS_INIT                                                                                     \
   {                                                                                                                  \
     sizeof(mc_generate_options), 0, NULL, 0, -1, -1.0f, -1, -1.0f, -1.0f, -1.0f, 0, 0, 0.0f, 0.0f, NULL, NULL, 0, 0, \
-        1.0f, 0, NULL, NULL, NULL, 0, 0.0                                                                            \
+        1.0f, 0, NULL, NULL, NULL, 0, 0.0, 0, 0, MC_EARLY_STOPPING_NO, 0, NULL                                       \
   }
 
 typedef struct mc_chat_options {
@@ -138,9 +160,10 @@ typedef struct mc_chat_options {
   const char* template_name;  /* NULL: the model's only or default one */
   int continue_final_message; /* 1: go on with the text of the last message */
   int allow_special_tokens_in_content;
+  int add_generation_prompt; /* 1: end with the beginning of an answer */
 } mc_chat_options;
 #define MC_CHAT_OPTIONS_INIT \
-  { sizeof(mc_chat_options), NULL, NULL, NULL, 0, 0 }
+  { sizeof(mc_chat_options), NULL, NULL, NULL, 0, 0, 1 }
 
 /* Receives each piece of text as soon as it is final: `size` bytes, whole UTF-8 characters, also NUL-terminated; valid
  * during the call. Returns 0 to go on, anything else to stop (the result then says MC_FINISH_CANCELLED). */
@@ -158,17 +181,76 @@ MC_API mc_error* mc_generate_ids(const mc_model* model, const int32_t* ids, size
 MC_API mc_error* mc_chat(const mc_model* model, const char* messages, const mc_chat_options* chat,
                          const mc_generate_options* options, mc_text_callback callback, void* user,
                          mc_generation** generation);
-/* The log-likelihood of a text (natural logarithm) and the tokens that it is the sum of, one less than the text has. */
-MC_API mc_error* mc_score(const mc_model* model, const char* text, double* log_likelihood, size_t* count);
+
+/* What to continue: a NUL-terminated UTF-8 text or, where that is NULL, token ids. */
+typedef struct mc_prompt {
+  const char* text;
+  const int32_t* ids;
+  size_t id_count;
+} mc_prompt;
+
+/* As mc_text_callback; `index` says which of the results it is. */
+typedef int (*mc_batch_callback)(size_t index, const char* text, size_t size, void* user);
+
+/* Continues several prompts together, each options->n times: continuation j of prompt i is at i*n + j of the result. */
+MC_API mc_error* mc_generate_batch(const mc_model* model, const mc_prompt* prompts, size_t count,
+                                   const mc_generate_options* options, mc_batch_callback callback, void* user,
+                                   mc_generations** generations);
+MC_API size_t mc_generations_count(const mc_generations* generations);
+/* NULL beyond the last. Lives as long as `generations`: not to be freed by itself. */
+MC_API const mc_generation* mc_generations_at(const mc_generations* generations, size_t index);
+MC_API void mc_generations_free(mc_generations* generations);
+
 MC_API const char* mc_generation_text(const mc_generation* generation); /* NUL-terminated */
 MC_API size_t mc_generation_text_size(const mc_generation* generation); /* bytes, without that NUL */
 MC_API const int32_t* mc_generation_ids(const mc_generation* generation);
 MC_API size_t mc_generation_id_count(const mc_generation* generation); /* = completion tokens */
 /* The log-probability of the i-th token; NAN where none was asked for. */
 MC_API float mc_generation_logprob(const mc_generation* generation, size_t index);
+/* The most probable tokens at the place of the i-th, the best first. Returns how many there are (0 where none were
+ * asked for) and writes at most `room` of them; `ids` and `logprobs` may be NULL when room is 0. */
+MC_API size_t mc_generation_top_logprobs(const mc_generation* generation, size_t index, int32_t* ids, float* logprobs,
+                                         size_t room);
+MC_API double mc_generation_score(const mc_generation* generation); /* of beam search; else 0 */
 MC_API size_t mc_generation_prompt_tokens(const mc_generation* generation);
+MC_API size_t mc_generation_cached_tokens(const mc_generation* generation); /* of them, found in a session's cache */
+MC_API double mc_generation_prefill_seconds(const mc_generation* generation);
+MC_API double mc_generation_decode_seconds(const mc_generation* generation);
 MC_API mc_finish_reason mc_generation_finish_reason(const mc_generation* generation);
 MC_API void mc_generation_free(mc_generation* generation);
+
+/* Prompts that follow each other, as the turns of a conversation do: what a prompt has in common with the one before
+ * and its continuation is not computed again. Keeps that cache as long as it lives; may outlive the model handle. */
+typedef struct mc_text_session mc_text_session;
+
+MC_API mc_error* mc_text_session_new(const mc_model* model, mc_text_session** session);
+MC_API mc_error* mc_text_session_generate(mc_text_session* session, const mc_prompt* prompt,
+                                          const mc_generate_options* options, mc_text_callback callback, void* user,
+                                          mc_generation** generation);
+MC_API mc_error* mc_text_session_chat(mc_text_session* session, const char* messages, const mc_chat_options* chat,
+                                      const mc_generate_options* options, mc_text_callback callback, void* user,
+                                      mc_generation** generation);
+MC_API mc_error* mc_text_session_reset(mc_text_session* session); /* gives the cache's memory back */
+MC_API void mc_text_session_free(mc_text_session* session);
+
+/* How probable a text is. `cancel` may be NULL; a cancelled call ends with MC_CANCELLED. */
+typedef struct mc_score mc_score;
+
+MC_API mc_error* mc_score_text(const mc_model* model, const mc_prompt* text, const mc_cancel* cancel, mc_score** score);
+MC_API const int32_t* mc_score_ids(const mc_score* score);
+MC_API size_t mc_score_id_count(const mc_score* score);
+/* Natural logarithms, one less than there are ids: that of ids[i + 1] behind all before is at i. */
+MC_API const float* mc_score_logprobs(const mc_score* score);
+MC_API double mc_score_log_likelihood(const mc_score* score); /* their sum */
+MC_API double mc_score_perplexity(const mc_score* score);     /* 1 where there is none */
+MC_API void mc_score_free(mc_score* score);
+
+/* The tokens of a conversation, as mc_chat() continues them. Writes at most `room` of them to `ids` (NULL when room is
+ * 0) and how many there are to `count`. */
+MC_API mc_error* mc_encode_chat(const mc_model* model, const char* messages, const mc_chat_options* chat, int32_t* ids,
+                                size_t room, size_t* count);
+/* The context, prompt and continuation together, and whether there is a chat template; each may be NULL. */
+MC_API mc_error* mc_text_generation_info(const mc_model* model, size_t* max_tokens, int* has_chat_template);
 
 /* ---- Modules ---- */
 
