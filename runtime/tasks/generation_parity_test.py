@@ -54,7 +54,9 @@ class Reference:
             CHECKPOINT, dtype=torch.float32, attn_implementation="eager"
         )
         self.model.eval()
-        self.tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=str(CHECKPOINT / "tokenizer.json"))
+        self.tokenizer: Any = transformers.PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
+            tokenizer_file=str(CHECKPOINT / "tokenizer.json")
+        )
         self.ends: list[int] = json.loads(model.asset("text-generation"))["eos_token_ids"]
 
     def generate(self, ids: Sequence[int], **options: Any) -> Any:
@@ -63,9 +65,15 @@ class Reference:
         penalties = [options.pop(name, 0.0) for name in ("presence_penalty", "frequency_penalty")]
         if any(penalties):
             processors.append(Penalties(len(ids), *penalties))
-        settings = {"do_sample": False, "max_new_tokens": NEW_TOKENS, "eos_token_id": self.ends, "pad_token_id": 0}
+        settings: dict[str, Any] = {
+            "do_sample": False,
+            "max_new_tokens": NEW_TOKENS,
+            "eos_token_id": self.ends,
+            "pad_token_id": 0,
+        }
         # from_pretrained put the checkpoint's defaults here, and generate fills what is left open from them.
-        self.model.generation_config = transformers.GenerationConfig(**{**settings, **options})
+        config = transformers.GenerationConfig(**{**settings, **options})  # type: ignore[no-untyped-call]
+        self.model.generation_config = config
         tensor = torch.tensor([list(ids)])
         return self.model.generate(
             tensor,
@@ -108,7 +116,7 @@ def greedy(reference: Reference, prompts: list[list[int]]) -> list[list[int]]:
 
 
 def generate(task: mconnect.TextGeneration, ids: Sequence[int], **options: Any) -> mconnect.Generation:
-    settings = {"max_new_tokens": NEW_TOKENS, "greedy": True, "repetition_penalty": 1.0}
+    settings: dict[str, Any] = {"max_new_tokens": NEW_TOKENS, "greedy": True, "repetition_penalty": 1.0}
     return task.generate(ids, **{**settings, **options})
 
 
@@ -194,7 +202,7 @@ def test_beams_equal_the_reference(
 ) -> None:
     # The bias makes texts end at unequal lengths: without it no sequence of a random model ever finishes.
     bias = dict.fromkeys(reference.ends, 2.5)
-    shared = {"length_penalty": length_penalty, "early_stopping": early_stopping}
+    shared: dict[str, Any] = {"length_penalty": length_penalty, "early_stopping": early_stopping}
     ended = 0
     for ids, (beams, count) in zip(prompts, ((2, 1), (4, 3), (4, 4)), strict=True):
         want = reference.generate(
@@ -205,7 +213,7 @@ def test_beams_equal_the_reference(
             max_new_tokens=16,
             **shared,
         )
-        settings = {"logit_bias": bias, "max_new_tokens": 16, "repetition_penalty": 1.0, **shared}
+        settings: dict[str, Any] = {"logit_bias": bias, "max_new_tokens": 16, "repetition_penalty": 1.0, **shared}
         got = task.generate_batch([ids], num_beams=beams, n=count, **settings)
         rows = [row.tolist() for row in want.sequences[:, len(ids) :]]
         for generation, row in zip(got, rows, strict=True):
@@ -233,7 +241,7 @@ def test_beams_end_at_stop_strings_where_the_reference_ends_them(
         stops = [part for part in parts if part.isascii() and part.isprintable() and part not in names][:2]
         if not stops:
             continue
-        options = {"num_beams": 3, "max_new_tokens": 12, "early_stopping": True}
+        options: dict[str, Any] = {"num_beams": 3, "max_new_tokens": 12, "early_stopping": True}
         want = reference.continuations(ids, num_return_sequences=3, stop_strings=stops, **options)
         got = task.generate_batch([ids], n=3, stop=stops, repetition_penalty=1.0, **options)
         for generation, row in zip(got, want, strict=True):
@@ -250,7 +258,7 @@ def test_one_beam_is_greedy_and_penalties_hold_in_beams(
         assert generate(task, ids, num_beams=1).ids == reference.continuations(ids, num_beams=1)[0]
         for options in ({"repetition_penalty": 1.3}, {"min_new_tokens": 5}, {"frequency_penalty": 0.4}):
             want = reference.continuations(ids, num_beams=3, max_new_tokens=12, **options)[0]
-            settings = {"repetition_penalty": 1.0, **options}
+            settings: dict[str, Any] = {"repetition_penalty": 1.0, **options}
             assert task.generate(ids, num_beams=3, max_new_tokens=12, **settings).ids == want
 
 
@@ -258,7 +266,7 @@ def test_log_probabilities_equal_the_reference_before_any_change_of_the_logits(
     task: mconnect.TextGeneration, reference: Reference, prompts: list[list[int]]
 ) -> None:
     for ids in prompts:
-        options = {"repetition_penalty": 1.3}
+        options: dict[str, Any] = {"repetition_penalty": 1.3}
         got = generate(task, ids, logprobs=True, top_logprobs=7, **options)
         raw = torch.stack(reference.generate(ids, **options).logits)[:, 0]
         want = torch.log_softmax(raw.double(), -1).numpy()
@@ -276,7 +284,7 @@ def test_log_probabilities_equal_the_reference_before_any_change_of_the_logits(
 def test_a_padded_batch_equals_its_prompts_alone(
     task: mconnect.TextGeneration, reference: Reference, prompts: list[list[int]]
 ) -> None:
-    options = {"repetition_penalty": 1.2, "max_new_tokens": NEW_TOKENS}
+    options: dict[str, Any] = {"repetition_penalty": 1.2, "max_new_tokens": NEW_TOKENS}
     batch = task.generate_batch(prompts, greedy=True, logprobs=True, **options)
     for ids, together in zip(prompts, batch, strict=True):
         alone = generate(task, ids, logprobs=True, **options)
@@ -295,7 +303,7 @@ def test_samples_are_what_the_references_filters_leave_over(
     options: dict[str, float], task: mconnect.TextGeneration, reference: Reference, prompts: list[list[int]]
 ) -> None:
     ids = prompts[0]
-    settings = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "temperature": 1.0, **options}
+    settings: dict[str, Any] = {"top_k": 0, "top_p": 1.0, "min_p": 0.0, "temperature": 1.0, **options}
     torch.manual_seed(0)
     [scores] = reference.generate(ids, do_sample=True, max_new_tokens=1, **settings).scores
     probabilities = torch.softmax(scores[0].double(), -1).numpy()
@@ -317,7 +325,7 @@ def test_samples_are_what_the_references_filters_leave_over(
 def test_long_texts_equal_the_reference(tokens: int, task: mconnect.TextGeneration, reference: Reference) -> None:
     """Around 128 tokens a model with LongRoPE goes over to other rotary factors."""
     ids = np.random.default_rng(tokens).integers(0, 500, tokens).tolist()
-    options = {"max_new_tokens": 24}
+    options: dict[str, Any] = {"max_new_tokens": 24}
     want = reference.continuations(ids, eos_token_id=None, **options)[0]
     assert generate(task, ids, ignore_eos=True, **options).ids == want
 
@@ -325,7 +333,13 @@ def test_long_texts_equal_the_reference(tokens: int, task: mconnect.TextGenerati
 def test_a_session_gives_the_tokens_that_prompts_give_alone(task: mconnect.TextGeneration) -> None:
     random = np.random.default_rng(7)
     session = task.session()
-    settings = {"greedy": True, "repetition_penalty": 1.0, "ignore_eos": True, "max_new_tokens": 8, "logprobs": True}
+    settings: dict[str, Any] = {
+        "greedy": True,
+        "repetition_penalty": 1.0,
+        "ignore_eos": True,
+        "max_new_tokens": 8,
+        "logprobs": True,
+    }
     text: list[int] = []
     reused = 0
     for turn in range(24):
