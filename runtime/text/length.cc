@@ -13,6 +13,7 @@ namespace mconnect {
 namespace {
 
 constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxPadding = std::int64_t{1} << 22;  // tokens: what a file may make of the shortest text
 
 bool IsLeft(const JsonView& json) {
   const auto direction = json.Find("direction");
@@ -61,10 +62,10 @@ Padding PaddingFromJson(const JsonView& json) {
     padding.to = Padding::To::kLongest;
   } else {
     padding.to = Padding::To::kFixed;
-    padding.length = static_cast<std::size_t>(strategy["Fixed"].Int(0, kMaxLength));
+    padding.length = static_cast<std::size_t>(strategy["Fixed"].Int(0, kMaxPadding));
   }
   if (const auto multiple = json.Find("pad_to_multiple_of"); multiple && !multiple->IsNull()) {
-    padding.multiple_of = static_cast<std::size_t>(multiple->Int(0, kMaxLength));
+    padding.multiple_of = static_cast<std::size_t>(multiple->Int(0, kMaxPadding));
   }
   padding.left = IsLeft(json);
   padding.id = static_cast<TokenId>(json["pad_id"].Int(0, kMaxLength));

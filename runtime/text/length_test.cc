@@ -82,5 +82,20 @@ TEST(LengthTest, ReadsTokenizerJson) {
             "corrupt: t: strategy: unknown strategy 'Both'");
 }
 
+TEST(LengthTest, AFileCannotAskForPaddingWithoutBound) {
+  const auto read = [](const std::string& strategy, const std::string& multiple) {
+    const Json json =
+        ParseJson("{\"strategy\": " + strategy + ", \"direction\": \"Right\", \"pad_to_multiple_of\": " + multiple +
+                      ", \"pad_id\": 0, \"pad_type_id\": 0}",
+                  "p");
+    return ErrorOf([&] { PaddingFromJson(JsonView(json, "p")); });
+  };
+  EXPECT_EQ(read(R"({"Fixed": 4194304})", "4194304"), "no error");
+  EXPECT_EQ(read(R"({"Fixed": 2147483647})", "8"),
+            "corrupt: p: strategy.Fixed: expected an integer from 0 to 4194304, found 2147483647");
+  EXPECT_EQ(read(R"("BatchLongest")", "4194305"),
+            "corrupt: p: pad_to_multiple_of: expected an integer from 0 to 4194304, found 4194305");
+}
+
 }  // namespace
 }  // namespace mconnect

@@ -251,7 +251,9 @@ void ChangeTree(Json* document, Random& random) {
     value = Nested(value, random);
   } else if (value.is_string() && kind < 15) {
     ChangeString(&value, random);
-  } else if (value.is_number_integer() && kind < 14) {
+  } else if (value.is_number() && kind == 12) {
+    value = Number(random);
+  } else if (value.is_number_integer() && kind < 15) {
     const auto number = static_cast<std::uint64_t>(value.get<std::int64_t>());  // wraps around
     value = static_cast<std::int64_t>(number + Below(5, random) - 2);
   } else {
