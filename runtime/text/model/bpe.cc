@@ -58,6 +58,11 @@ BpeModel::BpeModel(const JsonView& json, bool reads_bytes)
     throw Error(ErrorCode::kUnsupported, json.place() + ": dropout " + dropout->json().dump() + " is for training",
                 "set it to null");
   }
+  // The reference would take the bytes of prefix and suffix for bytes of the text, and come to offsets behind its end.
+  if (byte_fallback_ && !(prefix_.empty() && suffix_.empty())) {
+    throw Error(ErrorCode::kUnsupported, json.place() + ": byte_fallback beside continuing_subword_prefix or " +
+                                             "end_of_word_suffix is not supported");
+  }
   if (const auto unk = json.Find("unk_token"); unk && !unk->IsNull()) unk_token_ = unk->String();
   AddMerges(json["merges"]);
   if (reads_bytes_) {

@@ -86,6 +86,13 @@ TEST(BpeTest, LongPiecesMergeLikeShortOnes) {
 
 TEST(BpeTest, RefusesWhatItCannotHonour) {
   EXPECT_EQ(ErrorOf([] { Make(Bpe(R"(, "dropout": 0.5)")); }), "unsupported: model: dropout 0.5 is for training");
+  for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"}) {
+    const std::string json = R"({"type": "BPE", "byte_fallback": true, "vocab": {}, "merges": [], ")";
+    EXPECT_EQ(
+        ErrorOf([&] { Make(json + affix + R"(": "</w>"})"); }),
+        "unsupported: model: byte_fallback beside continuing_subword_prefix or end_of_word_suffix is not supported");
+    EXPECT_EQ(ErrorOf([&] { Make(json + affix + R"(": ""})"); }), "no error");
+  }
   EXPECT_EQ(ErrorOf([] { Make(R"({"type": "BPE", "vocab": {"a": 0}, "merges": ["a x"]})"); }),
             R"(corrupt: model: merges: merge 0, "a x", needs a token that is not in the vocabulary)");
   EXPECT_EQ(ErrorOf([] { Make(R"({"type": "BPE", "vocab": {"a": -1}, "merges": []})"); }),
