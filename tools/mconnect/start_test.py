@@ -95,7 +95,8 @@ def test_other_closed_streams_change_nothing(shell: Shell, closed: str) -> None:
 
 @pytest.mark.parametrize("option", ["", "--json"])
 def test_a_name_that_is_no_text_is_printed_as_its_bytes(shell: Shell, option: str) -> None:
-    done = _bash(shell, f"cd $BUILD_WORKING_DIRECTORY; $BUILD -o $'\\xff.bundle' {option} | LC_ALL=C grep -c -a $'\\xff'")
+    line = "cd $BUILD_WORKING_DIRECTORY; $BUILD -o $'\\xff.bundle'"
+    done = _bash(shell, f"{line} {option} | LC_ALL=C grep -c -a $'\\xff'")
     assert (done.stdout, done.stderr) == ("1\n", "")
     assert os.listdir(os.fsencode(shell.folder)).count(b"\xff.bundle") == 1
 
