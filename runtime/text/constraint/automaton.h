@@ -25,7 +25,7 @@ class Automaton {
   // An ambiguous grammar may be at exponentially many places at once: bounds of memory and time for all states
   // together.
   static constexpr std::size_t kMaxPlaces = 8'000'000;
-  static constexpr std::size_t kMaxFrames = 1'000'000;
+  static constexpr std::size_t kMaxFrames = 250'000;
   static constexpr std::size_t kMaxVisits = 8'000'000;
   static constexpr std::size_t kFreeVisits = 1000;  // of each state
 
