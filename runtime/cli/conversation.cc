@@ -1,5 +1,7 @@
 #include "runtime/cli/conversation.h"
 
+#include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,44 +24,66 @@ constexpr const char* kHelp =
     "/help   this text\n"
     "A line that ends in \\ goes on in the next one. Ctrl-C ends an answer.";
 
-// While one lives, Ctrl-C ends the reading of a line and nothing else.
-class ReadGuard {
+// While one lives, Ctrl-C ends the reading of a line and nothing else, also when it comes just before it. The signal
+// may arrive on any thread, so it goes through a pipe that the reader watches. One at a time.
+class LineReader {
  public:
-  ReadGuard() {
-    struct sigaction action = {};
-    action.sa_handler = [](int) {};  // without SA_RESTART: read() returns
-    ::sigaction(SIGINT, &action, &before_);
+  LineReader() {
+    if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) throw Error(ErrorCode::kIo, "cannot make a pipe");
+    ::sigaction(SIGINT, nullptr, &before_);
+    Arm();
   }
-  ~ReadGuard() { ::sigaction(SIGINT, &before_, nullptr); }
-  ReadGuard(const ReadGuard&) = delete;
-  ReadGuard& operator=(const ReadGuard&) = delete;
+  ~LineReader() {
+    ::sigaction(SIGINT, &before_, nullptr);
+    ::close(pipe_[0]);
+    ::close(pipe_[1]);
+  }
+  LineReader(const LineReader&) = delete;
+  LineReader& operator=(const LineReader&) = delete;
+
+  // Takes Ctrl-C over, from whoever had it meanwhile.
+  void Arm() {
+    struct sigaction action = {};
+    action.sa_handler = [](int) {
+      const int before = errno;
+      [[maybe_unused]] const ssize_t written = ::write(pipe_[1], "", 1);  // full: there is one already
+      errno = before;
+    };
+    ::sigaction(SIGINT, &action, nullptr);
+  }
+
+  // A line of standard input without its newline; empty after Ctrl-C, nothing at the end of the input.
+  std::optional<std::string> Read() {
+    std::string line;
+    for (char c = 0;;) {
+      pollfd watched[] = {{STDIN_FILENO, POLLIN, 0}, {pipe_[0], POLLIN, 0}};
+      if (::poll(watched, 2, -1) < 0 && errno == EINTR) continue;
+      if (watched[1].revents != 0) {
+        while (::read(pipe_[0], &c, 1) > 0) {
+        }
+        Note("");
+        return "";
+      }
+      const ssize_t got = ::read(STDIN_FILENO, &c, 1);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) return line.empty() ? std::nullopt : std::optional(line);
+      if (c == '\n') return line;
+      line += c;
+    }
+  }
 
  private:
+  static inline int pipe_[2];
   struct sigaction before_ = {};
 };
 
-// A line of standard input without its newline; empty after Ctrl-C, nothing at the end of the input.
-std::optional<std::string> ReadLine() {
-  const ReadGuard guard;
-  std::string line;
-  for (char c = 0;;) {
-    const ssize_t got = ::read(STDIN_FILENO, &c, 1);
-    if (got < 0 && errno == EINTR) {
-      Note("");
-      return "";
-    }
-    if (got <= 0) return line.empty() ? std::nullopt : std::optional(line);
-    if (c == '\n') return line;
-    line += c;
-  }
-}
-
 // What the user says next.
-std::optional<std::string> ReadTurn() {
+std::optional<std::string> ReadTurn(LineReader& reader) {
+  reader.Arm();
   std::string turn;
   for (const char* prompt = "> ";; prompt = ". ") {
     if (IsTerminal(STDERR_FILENO)) PrintPrompt(prompt);
-    const std::optional<std::string> line = ReadLine();
+    const std::optional<std::string> line = reader.Read();
     if (!line) return turn.empty() ? std::nullopt : std::optional(turn);
     turn += *line;
     if (!turn.ends_with('\\')) return turn;
@@ -85,6 +109,7 @@ std::string Speed(const Generation& result) {
 
 int Converse(const TextGeneration& task, const ConversationOptions& options) {
   TextSession session = task.session();  // a turn computes what is new in it, not all that was said before
+  LineReader reader;
   std::vector<Message> messages;
   const auto reset = [&] {
     session.reset();
@@ -93,7 +118,7 @@ int Converse(const TextGeneration& task, const ConversationOptions& options) {
   };
   reset();
   Note("Say something; /help explains, /exit ends.");
-  while (const std::optional<std::string> turn = ReadTurn()) {
+  while (const std::optional<std::string> turn = ReadTurn(reader)) {
     if (turn->find_first_not_of(" \t\r\n") == std::string::npos) continue;
     if (*turn == "/exit") return kOk;
     if (*turn == "/help") {
