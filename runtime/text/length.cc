@@ -43,6 +43,7 @@ void PadVector(std::size_t count, bool left, T value, std::vector<T>* values) {
 Truncation TruncationFromJson(const JsonView& json) {
   Truncation truncation;
   truncation.max_tokens = static_cast<std::size_t>(json["max_length"].Int(0, kMaxLength));
+  if (const auto stride = json.Find("stride")) truncation.stride = static_cast<std::size_t>(stride->Int(0, kMaxLength));
   truncation.left = IsLeft(json);
   const std::string& strategy = json["strategy"].String();
   if (strategy == "OnlyFirst") {
@@ -99,6 +100,22 @@ std::pair<std::size_t, std::size_t> KeptTokens(const Truncation& truncation, std
   return second_cut ? std::pair(first, second - excess) : std::pair(first - excess, second);
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> Windows(std::size_t size, std::size_t limit, std::size_t stride,
+                                                         bool left) {
+  if (stride >= limit) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "stride is " + std::to_string(stride) + ", but a window has " + std::to_string(limit) +
+                    " tokens without special ones",
+                "give a stride that is less");
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> windows;
+  for (std::size_t done = 0;; done += limit - stride) {
+    const std::size_t end = std::min(done + limit, size);
+    windows.emplace_back(left ? std::pair(size - end, size - done) : std::pair(done, end));
+    if (end == size) return windows;
+  }
+}
+
 void Pad(const Padding& padding, bool offsets, std::span<Encoding> encodings) {
   if (padding.to == Padding::To::kNone || encodings.empty()) return;
   std::size_t length = padding.length;
@@ -108,6 +125,10 @@ void Pad(const Padding& padding, bool offsets, std::span<Encoding> encodings) {
   }
   if (padding.multiple_of > 0) length = (length + padding.multiple_of - 1) / padding.multiple_of * padding.multiple_of;
   for (Encoding& encoding : encodings) {
+    Padding same = padding;  // of the windows
+    same.to = Padding::To::kFixed;
+    same.length = length;
+    Pad(same, offsets, encoding.overflowing);
     if (encoding.size() >= length) continue;
     const std::size_t count = length - encoding.size();
     PadVector(count, padding.left, padding.id, &encoding.ids);

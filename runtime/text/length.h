@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "runtime/base/json.h"
 #include "runtime/text/tokenizer.h"
@@ -19,7 +20,13 @@ Padding PaddingFromJson(const JsonView& json);
 std::pair<std::size_t, std::size_t> KeptTokens(const Truncation& truncation, std::size_t first, std::size_t second,
                                                bool pair, std::size_t special);
 
-// Brings the encodings to one length; `offsets`: they have some.
+// The ranges [begin, end) of the windows of `size` tokens: of `limit` tokens each but the last one, which share
+// `stride` tokens with their neighbours. The first one is at the end of the text if `left`. Throws
+// Error(kInvalidArgument) unless the stride is less than the limit.
+std::vector<std::pair<std::size_t, std::size_t>> Windows(std::size_t size, std::size_t limit, std::size_t stride,
+                                                         bool left);
+
+// Brings the encodings, and what is overflowing of them, to one length; `offsets`: they have some.
 void Pad(const Padding& padding, bool offsets, std::span<Encoding> encodings);
 
 }  // namespace mconnect

@@ -44,6 +44,17 @@ TEST(LengthTest, SpecialTokensMustHaveRoom) {
             "invalid-argument: max_tokens is 1, but the special tokens alone are 2");
 }
 
+TEST(LengthTest, WindowsShareTheStrideAndTheLastOneEndsTheText) {
+  using Ranges = std::vector<Kept>;
+  EXPECT_EQ(Windows(10, 4, 0, false), (Ranges{{0, 4}, {4, 8}, {8, 10}}));
+  EXPECT_EQ(Windows(10, 4, 1, false), (Ranges{{0, 4}, {3, 7}, {6, 10}}));
+  EXPECT_EQ(Windows(10, 4, 2, true), (Ranges{{6, 10}, {4, 8}, {2, 6}, {0, 4}}));
+  EXPECT_EQ(Windows(9, 4, 1, true), (Ranges{{5, 9}, {2, 6}, {0, 3}}));
+  EXPECT_EQ(Windows(4, 4, 1, false), (Ranges{{0, 4}}));
+  EXPECT_EQ(ErrorOf([] { Windows(10, 4, 4, false); }),
+            "invalid-argument: stride is 4, but a window has 4 tokens without special ones");
+}
+
 TEST(LengthTest, PadsToTheLongestOrToALengthInMultiples) {
   std::vector<Encoding> encodings(2);
   encodings[0].ids = {1, 2, 3};
@@ -72,9 +83,10 @@ TEST(LengthTest, PadsToTheLongestOrToALengthInMultiples) {
 
 TEST(LengthTest, ReadsTokenizerJson) {
   const Json truncation =
-      ParseJson(R"({"max_length": 7, "strategy": "OnlyFirst", "direction": "Left", "stride": 0})", "t");
+      ParseJson(R"({"max_length": 7, "strategy": "OnlyFirst", "direction": "Left", "stride": 3})", "t");
   const Truncation read = TruncationFromJson(JsonView(truncation, "t"));
   EXPECT_EQ(read.max_tokens, 7u);
+  EXPECT_EQ(read.stride, 3u);
   EXPECT_EQ(read.strategy, Truncation::Strategy::kOnlyFirst);
   EXPECT_TRUE(read.left);
   const Json unknown = ParseJson(R"({"max_length": 7, "strategy": "Both"})", "t");

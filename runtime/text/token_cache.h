@@ -22,7 +22,7 @@ struct CachedToken {
 };
 
 // A table in which each part has two places, of which the one seen last keeps the first. Parts that are long or have
-// many tokens are not kept. 2 MiB at most, of which the operating system gives out what is used. For one thread.
+// many tokens are not kept. 4 MiB at most, of which the operating system gives out what is used. For one thread.
 class TokenCache {
  public:
   static constexpr std::size_t kMaxBytes = 62;
@@ -52,7 +52,7 @@ class TokenCache {
   void Put(std::string_view part, std::uint8_t kind, std::span<const CachedToken> tokens);
 
  private:
-  static constexpr std::size_t kSlots = 1 << 14;
+  static constexpr std::size_t kSlots = 1 << 15;
   static constexpr std::size_t kTokenBytes = 6;
 
   struct Slot {

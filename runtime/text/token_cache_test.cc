@@ -52,7 +52,7 @@ TEST(TokenCacheTest, KeepsNoPartThatHasNoRoom) {
 TEST(TokenCacheTest, NeverTakesOnePartForAnother) {
   TokenCache cache;
   for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 60000; ++i) {  // more than the cache has places
+    for (int i = 0; i < 90000; ++i) {  // more than the cache has places
       const std::string part = std::string(static_cast<std::size_t>(i % 23), 'a') + std::to_string(i);
       const Tokens got = Get(cache, part);
       if (got != kUnknown) {

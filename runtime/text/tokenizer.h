@@ -32,6 +32,9 @@ struct Encoding {
   std::vector<std::int32_t> special_tokens_mask;  // 1 = added by the template or by padding
   std::vector<Span> byte_offsets;  // in bytes of the text that the token comes from; {0,0} where there is none
   std::vector<Span> char_offsets;  // the same in Unicode code points
+  // The further windows of a text that was cut, in the order in which they go on from it, where EncodeOptions::stride
+  // asks for them. They have special tokens of their own.
+  std::vector<Encoding> overflowing;
 
   std::size_t size() const noexcept { return ids.size(); }
 };
@@ -50,6 +53,7 @@ struct Padding {
 struct Truncation {
   enum class Strategy { kLongestFirst, kOnlyFirst, kOnlySecond };
   std::size_t max_tokens = 0;  // special tokens included
+  std::size_t stride = 0;      // of overflowing windows: what EncodeOptions::stride may be set to
   Strategy strategy = Strategy::kLongestFirst;
   bool left = false;  // cut at the beginning
 };
@@ -59,6 +63,10 @@ struct EncodeOptions {
   // Longest result, special tokens included. Unset: what the file's "truncation" says (null there: no limit). 0: no
   // limit.
   std::optional<std::size_t> max_tokens;
+  // Set: a text that is cut gives its further windows, too (Encoding::overflowing), each of which begins with so many
+  // tokens of the one before. It must be less than the tokens of a window without special ones. For one text: pairs
+  // refuse it.
+  std::optional<std::size_t> stride;
   // Unset: what the file's "padding" says (null there: none).
   std::optional<Padding> padding;
   // false leaves byte_offsets and char_offsets empty and is faster.

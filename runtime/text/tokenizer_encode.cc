@@ -224,6 +224,9 @@ void Tokenizer::Impl::TokenizeText(std::string_view text, std::span<const Span> 
 Encoding Tokenizer::Impl::Encode(std::string_view text, const std::string_view* pair,
                                  const EncodeOptions& options) const {
   if (pair != nullptr && !options.plain_text.empty()) RefusePlainText("a pair of texts");
+  if (pair != nullptr && options.stride) {
+    throw Error(ErrorCode::kInvalidArgument, "stride is for one text, not for a pair of texts", "leave stride unset");
+  }
   CheckRanges(options.plain_text, text.size());
   std::vector<Span> plain = options.plain_text;
   std::erase_if(plain, [](const Span& range) { return range.begin == range.end; });
@@ -250,23 +253,49 @@ Encoding Tokenizer::Impl::Encode(std::string_view text, const std::string_view* 
                               .texts = tokens.texts,
                               .special = {}});
   }
-  Truncate(options, &draft);
+  const Segment whole = draft.segments[0];
+  const bool left = Truncate(options, &draft);
+  const std::size_t kept = draft.segments[0].tokens.size();
+  const bool windows = options.stride && kept < whole.tokens.size();
   if (options.offsets) {
-    for (std::size_t i = 0; i < draft.parts; ++i) CountChars(texts[i], draft.segments[i].tokens);
+    for (std::size_t i = 0; i < draft.parts; ++i) {
+      CountChars(texts[i], windows ? whole.tokens : draft.segments[i].tokens);
+    }
   }
+  std::vector<Encoding> overflowing;
+  if (windows) overflowing = Overflowing(options, whole, Windows(whole.tokens.size(), kept, *options.stride, left));
   if (post_processor != nullptr) post_processor->Process(options.add_special_tokens, &draft);
   Encoding encoding = Finish(draft);
+  encoding.overflowing = std::move(overflowing);
   GiveBack(std::move(scratch));
   return encoding;
 }
 
-void Tokenizer::Impl::Truncate(const EncodeOptions& options, EncodingDraft* draft) const {
+std::vector<Encoding> Tokenizer::Impl::Overflowing(
+    const EncodeOptions& options, const Segment& whole,
+    const std::vector<std::pair<std::size_t, std::size_t>>& windows) const {
+  std::vector<Encoding> encodings;
+  for (std::size_t i = 1; i < windows.size(); ++i) {  // the first one is the encoding itself
+    const auto [begin, end] = windows[i];
+    const auto range = whole.tokens.subspan(begin, end - begin);
+    std::vector<EncodedToken> tokens(range.begin(), range.end());  // a post-processor may change them
+    Segment segment = whole;
+    segment.tokens = tokens;
+    if (!segment.texts.empty()) segment.texts = segment.texts.subspan(begin, end - begin);
+    EncodingDraft draft{.segments = {segment}, .parts = 1, .offsets = options.offsets};
+    if (post_processor != nullptr) post_processor->Process(options.add_special_tokens, &draft);
+    encodings.push_back(Finish(draft));
+  }
+  return encodings;
+}
+
+bool Tokenizer::Impl::Truncate(const EncodeOptions& options, EncodingDraft* draft) const {
   Truncation cut = truncation.value_or(Truncation{});
   if (options.max_tokens) {
     cut.max_tokens = *options.max_tokens;
-    if (cut.max_tokens == 0) return;
+    if (cut.max_tokens == 0) return cut.left;
   } else if (!truncation) {
-    return;
+    return cut.left;
   }
   const bool pair = draft->parts == 2;
   const std::size_t special =
@@ -280,6 +309,7 @@ void Tokenizer::Impl::Truncate(const EncodeOptions& options, EncodingDraft* draf
     segment.tokens = cut.left ? segment.tokens.last(count) : segment.tokens.first(count);
     if (!segment.texts.empty()) segment.texts = cut.left ? segment.texts.last(count) : segment.texts.first(count);
   }
+  return cut.left;
 }
 
 }  // namespace mconnect

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/json.h"
@@ -84,7 +85,11 @@ struct Tokenizer::Impl {
   void Keep(std::string_view part, std::uint8_t kind, std::uint32_t begin, std::size_t first, const TextTokens& result,
             Scratch* scratch) const;
 
-  void Truncate(const EncodeOptions& options, EncodingDraft* draft) const;
+  // Returns whether it cuts at the beginning.
+  bool Truncate(const EncodeOptions& options, EncodingDraft* draft) const;
+  // The windows of a text behind the first one.
+  std::vector<Encoding> Overflowing(const EncodeOptions& options, const Segment& whole,
+                                    const std::vector<std::pair<std::size_t, std::size_t>>& windows) const;
 
   std::unique_ptr<Scratch> TakeScratch() const;
   void GiveBack(std::unique_ptr<Scratch> scratch) const;

@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    AddedToken,
+    Encoding,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 HERE = Path(__file__).parent
 PROBE = os.environ["TOKENIZER_PROBE"]
@@ -350,20 +361,20 @@ def minilm() -> Tokenizer:
     return Tokenizer.from_file(next(p for p in os.environ["CHECKPOINT"].split() if p.endswith("/tokenizer.json")))
 
 
-def from_environment() -> list[Callable[[], Tokenizer]]:
-    """Further tokenizer.json files to try by hand: EXTRA_TOKENIZERS=a.json:b.json"""
+def real() -> list[Callable[[], Tokenizer]]:
+    """The tokenizer.json files that REAL_TOKENIZERS names, each after the second folder above it."""
 
     def reader(path: str) -> Callable[[], Tokenizer]:
         def read() -> Tokenizer:
             return Tokenizer.from_file(path)
 
-        read.__name__ = Path(path).parent.name
+        read.__name__ = Path(path).parent.parent.name.rpartition("tokenizer_")[2]
         return read
 
-    return [reader(p) for p in os.environ.get("EXTRA_TOKENIZERS", "").split(":") if p]
+    return [reader(p) for p in os.environ.get("REAL_TOKENIZERS", "").split()]
 
 
-FAMILIES = [
+FAMILIES = real() or [
     minilm,
     gpt2,
     roberta,
@@ -380,7 +391,6 @@ FAMILIES = [
     t5,
     unigram_bytes,
     wordlevel,
-    *from_environment(),
 ]
 
 
@@ -395,9 +405,7 @@ def ask(tokenizer: Tokenizer, questions: list[dict[str, Any]], folder: Path) -> 
     return answers
 
 
-def expected(tokenizer: Tokenizer, question: dict[str, Any]) -> dict[str, Any]:
-    tokenizer.encode_special_tokens = question.get("plain", False)
-    encoding = tokenizer.encode(question["encode"], question.get("pair"), add_special_tokens=question["special"])
+def fields(encoding: Encoding) -> dict[str, Any]:
     return {
         "ids": encoding.ids,
         "type_ids": encoding.type_ids,
@@ -405,6 +413,12 @@ def expected(tokenizer: Tokenizer, question: dict[str, Any]) -> dict[str, Any]:
         "special_tokens_mask": encoding.special_tokens_mask,
         "char_offsets": [list(o) for o in encoding.offsets],
     }
+
+
+def expected(tokenizer: Tokenizer, question: dict[str, Any]) -> dict[str, Any]:
+    tokenizer.encode_special_tokens = question.get("plain", False)
+    encoding = tokenizer.encode(question["encode"], question.get("pair"), add_special_tokens=question["special"])
+    return fields(encoding)
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
@@ -436,3 +450,23 @@ def test_encodes_and_decodes_like_the_reference(family: Callable[[], Tokenizer],
             mismatches.append((question, answer["text"], want_text))
         assert "".join(answer["stream"]) == answer["text"]
     assert not mismatches, f"{len(mismatches)} of {len(questions)}: {mismatches[:3]!r}"
+
+
+@pytest.mark.parametrize("direction", ["right", "left"])
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.__name__)
+def test_the_windows_of_a_long_text_are_those_of_the_reference(
+    family: Callable[[], Tokenizer], direction: str, tmp_path: Path
+) -> None:
+    tokenizer = family()
+    tokenizer.encode_special_tokens = False
+    tokenizer.enable_truncation(12, stride=3, direction=direction)
+    rng = random.Random(20260101)
+    texts = SENTENCES[:100] + [fuzzed_text(rng, ["<s>"]) for _ in range(100)]
+    questions: list[dict[str, Any]] = [{"encode": text, "special": True, "stride": 3} for text in texts]
+    windows = 0
+    for question, answer in zip(questions, ask(tokenizer, questions, tmp_path), strict=True):
+        want = tokenizer.encode(question["encode"])
+        got = [{key: each[key] for key in fields(want)} for each in [answer, *answer["overflowing"]]]
+        assert got == [fields(each) for each in [want, *want.overflowing]], question
+        windows += len(want.overflowing)
+    assert windows > 100

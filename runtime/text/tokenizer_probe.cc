@@ -2,8 +2,8 @@
 //
 //   tokenizer_probe tokenizer.json < questions > answers
 //
-// {"encode": "text", "pair": "text" (optional), "special": bool, "max_tokens": n (optional), "plain": bool (optional:
-// special tokens in the text are text)}: the encoding
+// {"encode": "text", "pair": "text" (optional), "special": bool, "max_tokens": n (optional), "stride": n (optional),
+// "plain": bool (optional: special tokens in the text are text)}: the encoding, "overflowing" among it
 // {"decode": [ids], "skip": bool}: {"text": ..., "stream": [pieces of a StreamDecoder]}
 // An error of the library is answered by {"error": "code name"}; a tokenizer.json that it refuses ends the program
 // likewise.
@@ -28,6 +28,18 @@ json Offsets(const std::vector<mconnect::Span>& spans) {
   return out;
 }
 
+json ToJson(const mconnect::Encoding& encoding) {
+  json overflowing = json::array();
+  for (const mconnect::Encoding& window : encoding.overflowing) overflowing.push_back(ToJson(window));
+  return {{"ids", encoding.ids},
+          {"type_ids", encoding.type_ids},
+          {"attention_mask", encoding.attention_mask},
+          {"special_tokens_mask", encoding.special_tokens_mask},
+          {"byte_offsets", Offsets(encoding.byte_offsets)},
+          {"char_offsets", Offsets(encoding.char_offsets)},
+          {"overflowing", overflowing}};
+}
+
 json Answer(const mconnect::Tokenizer& tokenizer, const json& question) {
   if (question.contains("decode")) {
     const auto ids = question["decode"].get<std::vector<mconnect::TokenId>>();
@@ -41,17 +53,13 @@ json Answer(const mconnect::Tokenizer& tokenizer, const json& question) {
   mconnect::EncodeOptions options;
   options.add_special_tokens = question["special"].get<bool>();
   if (question.contains("max_tokens")) options.max_tokens = question["max_tokens"].get<std::size_t>();
+  if (question.contains("stride")) options.stride = question["stride"].get<std::size_t>();
   const auto text = question["encode"].get<std::string>();
   if (question.value("plain", false)) options.plain_text = {{0, static_cast<std::uint32_t>(text.size())}};
   const mconnect::Encoding encoding = question.contains("pair")
                                           ? tokenizer.Encode(text, question["pair"].get<std::string>(), options)
                                           : tokenizer.Encode(text, options);
-  return {{"ids", encoding.ids},
-          {"type_ids", encoding.type_ids},
-          {"attention_mask", encoding.attention_mask},
-          {"special_tokens_mask", encoding.special_tokens_mask},
-          {"byte_offsets", Offsets(encoding.byte_offsets)},
-          {"char_offsets", Offsets(encoding.char_offsets)}};
+  return ToJson(encoding);
 }
 
 }  // namespace

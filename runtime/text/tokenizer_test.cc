@@ -53,6 +53,27 @@ TEST(TokenizerTest, EncodesWithSpecialTokensMasksAndOffsets) {
   EXPECT_EQ(encoding.attention_mask, std::vector<std::int32_t>(7, 1));
 }
 
+TEST(TokenizerTest, GivesTheFurtherWindowsOfATextThatIsCut) {
+  const Tokenizer tokenizer = Tokenizer::FromJson(kBert);
+  EncodeOptions options;
+  options.max_tokens = 5;
+  options.stride = 1;
+  const Encoding encoding = tokenizer.Encode("日 Unaffable x", options);  // 4 1 2 3 0
+  EXPECT_EQ(encoding.ids, (Ids{5, 4, 1, 2, 6}));
+  ASSERT_EQ(encoding.overflowing.size(), 1u);
+  EXPECT_EQ(encoding.overflowing[0].ids, (Ids{5, 2, 3, 0, 6}));
+  EXPECT_EQ(encoding.overflowing[0].byte_offsets, (Spans{{0, 0}, {6, 9}, {9, 13}, {14, 15}, {0, 0}}));
+  EXPECT_EQ(encoding.overflowing[0].char_offsets, (Spans{{0, 0}, {4, 7}, {7, 11}, {12, 13}, {0, 0}}));
+  EXPECT_TRUE(tokenizer.Encode("日", options).overflowing.empty());
+  options.stride.reset();
+  EXPECT_TRUE(tokenizer.Encode("日 Unaffable x", options).overflowing.empty());
+  options.stride = 3;
+  EXPECT_EQ(ErrorOf([&] { tokenizer.Encode("日 Unaffable x", options); }),
+            "invalid-argument: stride is 3, but a window has 3 tokens without special ones");
+  EXPECT_EQ(ErrorOf([&] { tokenizer.Encode("a", "b", options); }),
+            "invalid-argument: stride is for one text, not for a pair of texts");
+}
+
 TEST(TokenizerTest, EncodesPairs) {
   const Encoding encoding = Tokenizer::FromJson(kBert).Encode("un", "日 un");
   EXPECT_EQ(encoding.ids, (Ids{5, 1, 6, 4, 1, 6}));

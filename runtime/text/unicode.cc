@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "runtime/text/unicode_tables.h"
@@ -91,9 +92,15 @@ std::size_t CountChars(std::string_view text) {
 }
 
 bool IsAscii(std::string_view text) {
-  unsigned char any = 0;
+  constexpr std::uint64_t kHighBits = 0x8080808080808080;
+  std::uint64_t any = 0;
+  for (; text.size() >= 8; text.remove_prefix(8)) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, text.data(), 8);
+    any |= bytes;
+  }
   for (const char b : text) any |= static_cast<unsigned char>(b);
-  return any < 0x80;
+  return (any & kHighBits) == 0;
 }
 
 std::size_t IncompleteSuffix(std::string_view text) {
@@ -111,6 +118,10 @@ std::optional<std::string> Repair(std::string_view text) {
   if (IsAscii(text)) return std::nullopt;
   std::size_t position = 0;
   while (position < text.size()) {
+    if (static_cast<unsigned char>(text[position]) < 0x80) {
+      ++position;
+      continue;
+    }
     const Part part = ScanOne(text.substr(position));
     if (!part.complete) break;
     position += part.size;

@@ -7,6 +7,18 @@
 namespace mconnect::unicode {
 namespace {
 
+TEST(UnicodeTest, AsciiIsToldAtEveryPlaceOfAText) {
+  for (std::size_t size = 0; size < 40; ++size) {
+    std::string text(size, '\x7f');
+    EXPECT_TRUE(unicode::IsAscii(text));
+    for (char& byte : text) {
+      byte = '\x80';
+      EXPECT_FALSE(unicode::IsAscii(text));
+      byte = '\0';
+    }
+  }
+}
+
 TEST(UnicodeTest, WritesAndReadsEveryCodePoint) {
   for (char32_t c = 0; c < 0x110000; ++c) {
     if (c >= 0xD800 && c < 0xE000) continue;

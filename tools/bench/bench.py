@@ -2,6 +2,7 @@
 
     bazel run //tools/bench -- embedding --bundle minilm.bundle --checkpoint DIR
     bazel run //tools/bench -- generation --bundle decoder.bundle
+    bazel run //tools/bench -- tokenization --tokenizer tokenizer.json --text text.txt
 
 Contenders take turns in one run (see rounds.py); medians are printed. The last lines say how many times as fast as each
 of the others Model Connect is.
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from tools.bench import embedding as embedders
 from tools.bench import generation as generators
+from tools.bench import tokenization as tokenizers
 from tools.bench.rounds import Contender, interleave, ratios, typical
 
 SUBJECT = "mconnect"
@@ -51,21 +53,37 @@ def generation(options: argparse.Namespace) -> list[Contender]:
     return contenders
 
 
+def tokenization(options: argparse.Namespace) -> list[Contender]:
+    """A text to ids, as a whole and line by line, on one thread."""
+    work = (options.tokenizer, options.text)
+    program = os.path.abspath(os.environ["TOKENIZER_BENCHMARK"])
+    return [
+        Contender(SUBJECT, tokenizers.mconnect, work),
+        Contender("mconnect C++, with offsets", tokenizers.mconnect_offsets, (program, *work)),
+        Contender("tokenizers", tokenizers.tokenizers, work),
+        Contender("tokenizers, no offsets", tokenizers.tokenizers_fast, work),
+    ]
+
+
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    commands = parser.add_subparsers(required=True, metavar="embedding|generation")
+    commands = parser.add_subparsers(required=True, metavar="embedding|generation|tokenization")
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))  # where `bazel run` was called
-    for make in (embedding, generation):
+    for make in (embedding, generation, tokenization):
         command = commands.add_parser(make.__name__, description=make.__doc__)
         command.set_defaults(contenders=make)
+        command.add_argument("--rounds", type=int, default=7)
+        command.add_argument("--json", action="store_true", help="print one JSON object")
+        if make is tokenization:
+            command.add_argument("--tokenizer", type=folder.joinpath, required=True, help="a tokenizer.json")
+            command.add_argument("--text", type=folder.joinpath, required=True, help="a file of text in UTF-8")
+            continue
         command.add_argument("--bundle", type=folder.joinpath, required=True)
         command.add_argument("--tokens", type=int, default=128)
         command.add_argument("--threads", type=int, default=2)
         command.add_argument("--precision", choices=("f32", "bf16"), default="f32")
-        command.add_argument("--rounds", type=int, default=7)
-        command.add_argument("--json", action="store_true", help="print one JSON object")
         command.add_argument("--checkpoint", type=folder.joinpath, help="its checkpoint, to compare with transformers")
         if make is embedding:
             command.add_argument("--batch", type=int, default=8)
@@ -87,7 +105,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         print(json.dumps({"results": results, "ratios": speedups}, sort_keys=True))
         return
     for name, measures in results.items():
-        print(f"{name:20}", *(f"{key} {value:10.4g}" for key, value in measures.items()))
+        print(f"{name:26}", *(f"{key} {value:10.4g}" for key, value in measures.items()))
     for name, measures in speedups.items():
         print(f"{SUBJECT} / {name}:", ", ".join(f"{key} {value:.2f}x" for key, value in measures.items()))
 
