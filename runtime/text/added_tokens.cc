@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 #include "mconnect/error.h"
 #include "runtime/text/unicode.h"
 
 namespace mconnect {
 namespace {
+
+// Of an added token: a search looks at so many bytes from each place of a text.
+constexpr std::size_t kMostBytes = 1024;
 
 std::size_t SkipSpaceBackward(std::string_view text, std::size_t at) {
   while (at > 0) {
@@ -70,6 +74,11 @@ AddedTokens::AddedTokens(const JsonView& json, const Normalizer* normalizer, con
     const TokenId id = known ? *known : next_id++;
     if (token.normalized && normalizer != nullptr) {
       token.text = normalizer->Normalize(AlignedText(token.content), &scratch).text();
+    }
+    if (token.text.size() > kMostBytes) {
+      throw Error(ErrorCode::kUnsupported, "added_tokens: the token with id " + std::to_string(id) + " has " +
+                                               std::to_string(token.text.size()) + " bytes; at most " +
+                                               std::to_string(kMostBytes) + " are allowed");
     }
     ids_[token.content] = id;
     if (token.special) special_.insert(token.content);

@@ -127,6 +127,14 @@ TEST_F(AddedTokensTest, SayWhereNormalizedTextCanBeCut) {
   EXPECT_FALSE(Make().NormalizedEndBefore(kSpace));
 }
 
+TEST_F(AddedTokensTest, AreAtMost1024BytesLong) {
+  Add(std::string(1024, 'x'));
+  EXPECT_EQ(FindRaw("ab" + std::string(1024, 'x')).size(), 2u);
+  Add(std::string(1025, 'x'));
+  EXPECT_EQ(testing_text::ErrorOf([&] { Make(); }),
+            "unsupported: added_tokens: the token with id 11 has 1025 bytes; at most 1024 are allowed");
+}
+
 TEST_F(AddedTokensTest, RefuseWhatIsNoToken) {
   json_ = {{{"id", 1}, {"content", "x"}}};
   EXPECT_EQ(testing_text::ErrorOf([&] { Make(); }), "corrupt: added_tokens[0]: the key 'single_word' is missing");

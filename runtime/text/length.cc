@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::int64_t kMaxLength = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxPadding = std::int64_t{1} << 22;  // tokens: what a file may make of the shortest text
+constexpr std::size_t kMaxWindowed = std::size_t{1} << 24;   // tokens of all windows of a text
 
 bool IsLeft(const JsonView& json) {
   const auto direction = json.Find("direction");
@@ -108,7 +109,15 @@ std::vector<std::pair<std::size_t, std::size_t>> Windows(std::size_t size, std::
                     " tokens without special ones",
                 "give a stride that is less");
   }
+  const std::size_t count = size > limit ? (size - limit + limit - stride - 1) / (limit - stride) + 1 : 1;
+  if (count > kMaxWindowed / limit) {
+    throw Error(ErrorCode::kResourceExhausted,
+                "a stride of " + std::to_string(stride) + " makes " + std::to_string(count) + " windows of " +
+                    std::to_string(limit) + " tokens; at most " + std::to_string(kMaxWindowed) + " tokens are allowed",
+                "give a smaller stride, or the text in parts");
+  }
   std::vector<std::pair<std::size_t, std::size_t>> windows;
+  windows.reserve(count);
   for (std::size_t done = 0;; done += limit - stride) {
     const std::size_t end = std::min(done + limit, size);
     windows.emplace_back(left ? std::pair(size - end, size - done) : std::pair(done, end));

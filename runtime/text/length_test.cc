@@ -51,6 +51,10 @@ TEST(LengthTest, WindowsShareTheStrideAndTheLastOneEndsTheText) {
   EXPECT_EQ(Windows(10, 4, 2, true), (Ranges{{6, 10}, {4, 8}, {2, 6}, {0, 4}}));
   EXPECT_EQ(Windows(9, 4, 1, true), (Ranges{{5, 9}, {2, 6}, {0, 3}}));
   EXPECT_EQ(Windows(4, 4, 1, false), (Ranges{{0, 4}}));
+  EXPECT_EQ(Windows(16385, 1024, 1023, false).size(), 15362u);
+  EXPECT_EQ(
+      ErrorOf([] { Windows(20000, 1024, 1023, false); }),
+      "resource_exhausted: a stride of 1023 makes 18977 windows of 1024 tokens; at most 16777216 tokens are allowed");
   EXPECT_EQ(ErrorOf([] { Windows(10, 4, 4, false); }),
             "invalid-argument: stride is 4, but a window has 4 tokens without special ones");
 }

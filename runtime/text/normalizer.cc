@@ -192,6 +192,17 @@ class StripNormalizer : public Normalizer {
   bool right_;
 };
 
+// What a normalizer may make of a text: 64 times its bytes and 1 MiB. Unicode's own forms and byte-level characters
+// need far less; replacements of replacements would otherwise fill the memory from a few bytes.
+void CheckGrowth(std::size_t size, std::size_t original) {
+  if (size > 64 * original + (std::size_t{1} << 20)) {
+    throw Error(ErrorCode::kResourceExhausted,
+                "the normalizer makes " + std::to_string(size) + " bytes of " + std::to_string(original) +
+                    "; at most 64 times as many and 1048576 are allowed",
+                "the tokenizer.json is not one of a real model");
+  }
+}
+
 class ReplaceNormalizer : public Normalizer {
  public:
   explicit ReplaceNormalizer(const JsonView& json)
@@ -199,7 +210,9 @@ class ReplaceNormalizer : public Normalizer {
 
   AlignedText Normalize(const AlignedText& text, TextScratch* scratch) const override {
     regex_.Split(text.text(), &scratch->regex, &scratch->matches);
-    if (std::ranges::none_of(scratch->matches, &Match::matched)) return text;
+    const auto found = static_cast<std::size_t>(std::ranges::count_if(scratch->matches, &Match::matched));
+    if (found == 0) return text;
+    CheckGrowth(text.text().size() + found * content_.size(), text.text().size());
     return text.Replace(scratch->matches, content_, &scratch->arena);
   }
 
@@ -216,7 +229,10 @@ class SequenceNormalizer : public Normalizer {
 
   AlignedText Normalize(const AlignedText& original, TextScratch* scratch) const override {
     AlignedText text = original;
-    for (const auto& part : parts_) text = part->Normalize(text, scratch);
+    for (const auto& part : parts_) {
+      text = part->Normalize(text, scratch);
+      CheckGrowth(text.text().size(), original.text().size());
+    }
     return text;
   }
 
