@@ -54,7 +54,7 @@ TEST(LengthTest, WindowsShareTheStrideAndTheLastOneEndsTheText) {
   EXPECT_EQ(Windows(16385, 1024, 1023, false).size(), 15362u);
   EXPECT_EQ(
       ErrorOf([] { Windows(20000, 1024, 1023, false); }),
-      "resource_exhausted: a stride of 1023 makes 18977 windows of 1024 tokens; at most 16777216 tokens are allowed");
+      "resource-exhausted: a stride of 1023 makes 18977 windows of 1024 tokens; at most 16777216 tokens are allowed");
   EXPECT_EQ(ErrorOf([] { Windows(10, 4, 4, false); }),
             "invalid-argument: stride is 4, but a window has 4 tokens without special ones");
 }

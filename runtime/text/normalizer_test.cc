@@ -45,7 +45,7 @@ TEST(NormalizerTest, RefusesToFillTheMemoryFromAFewBytes) {
   const Json replace = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}};
   EXPECT_EQ(Normalized(replace.dump(), "aa"), std::string(2000, 'a'));
   EXPECT_EQ(testing_text::ErrorOf([&] { Normalized(replace.dump(), std::string(2000, 'a')); }),
-            "resource_exhausted: the normalizer makes 2002000 bytes of 2000; at most 64 times as many and 1048576 are "
+            "resource-exhausted: the normalizer makes 2002000 bytes of 2000; at most 64 times as many and 1048576 are "
             "allowed");
   // Steps that stay below it one by one do not together.
   const Json twice = {{"type", "Sequence"}, {"normalizers", {replace, replace, replace}}};

@@ -32,10 +32,10 @@ def fails_to_run() -> Round:
     return run
 
 
-def test_rounds_take_turns(tmp_path):
+def test_rounds_take_turns_and_each_follows_each(tmp_path):
     log = str(tmp_path / "log")
     measures = interleave([Contender("a", clock, (log, 1.0)), Contender("b", clock, (log, 2.0))], rounds=3)
-    assert (tmp_path / "log").read_text().splitlines() == ["1.0 1", "2.0 1", "1.0 2", "2.0 2", "1.0 3", "2.0 3"]
+    assert (tmp_path / "log").read_text().splitlines() == ["1.0 1", "2.0 1", "2.0 2", "1.0 2", "1.0 3", "2.0 3"]
     assert [m["seconds"] for m in measures["b"]] == [3.0, 4.0, 5.0]
 
 

@@ -13,6 +13,7 @@ def model_family(name, tiny = "tiny.json", checkpoints = {}, srcs = None, option
       :bundle_KEY       for each pinned checkpoint, the bundle built from that one
       :parity_test      the reference lowering and the engine against the reference library, in f32
       :runtime_test     the same bundle through the native runtime
+      :plan_test        TensorRT-RTX builds the tiny checkpoint's plans, for every GPU that it knows; needs no GPU
 
     Each action depends on this package and tools/builder alone, so that a change to one family reruns that family's.
 
@@ -52,15 +53,16 @@ def model_family(name, tiny = "tiny.json", checkpoints = {}, srcs = None, option
         )
     _shared_test("parity_test", "parity", ["--family", "$(rootpath family.json)", "--checkpoint", "$(rootpath :tiny_checkpoint)"], [":" + name, ":tiny_checkpoint"])
     _shared_test("runtime_test", "runtime", ["--checkpoint", "$(rootpath :tiny_checkpoint)", "--bundle", "$(rootpath :bundle)"], [":bundle", ":tiny_checkpoint"])
+    _shared_test("plan_test", "family_plans", ["--family", "$(rootpath family.json)", "--checkpoint", "$(rootpath :tiny_checkpoint)"], [":" + name, ":tiny_checkpoint"], "//tools/builder/lowering/tensorrt")
 
-def _shared_test(name, main, args, data):
-    """A test whose main program is tools/builder/testing/MAIN.py."""
+def _shared_test(name, main, args, data, package = "//tools/builder/testing"):
+    """A test whose main program is MAIN.py of `package`."""
     py_test(
         name = name,
         size = "medium",
-        srcs = [Label("//tools/builder/testing:%s.py" % main)],
+        srcs = [Label("%s:%s.py" % (package, main))],
         args = args,
         data = ["family.json"] + data,
-        main = Label("//tools/builder/testing:%s.py" % main),
-        deps = [Label("//tools/builder/testing:" + main)],
+        main = Label("%s:%s.py" % (package, main)),
+        deps = [Label("%s:%s" % (package, main))],
     )
