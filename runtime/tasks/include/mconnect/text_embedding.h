@@ -47,8 +47,8 @@ class TextEmbedding {
   // Embeds UTF-8 texts. An empty list gives vectors of shape [0, dimension]; an
   // empty text is embedded like any other. Texts that exceed max_tokens are cut at the end and marked in `truncated`.
   //
-  // Throws Error(kInvalidArgument) for options outside their limits and for a text that is not UTF-8, with its index and
-  // the offset of the byte; Error(kCancelled) after `cancel`.
+  // Throws Error(kInvalidArgument) for options outside their limits and for a text that is not UTF-8, with its index
+  // and the offset of the byte; Error(kCancelled) after `cancel`.
   Embeddings embed(const std::vector<std::string>& texts, const EmbedOptions& options = {}) const;
 
   std::int64_t dimension() const noexcept;
