@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import json
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -91,3 +96,30 @@ def test_without_a_driver_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes, "CDLL", absent)
     with pytest.raises(CudaError, match="no driver of an NVIDIA GPU is installed: libcuda.so.1"):
         Cuda()
+
+
+def test_runs_on_python_3_10_with_numpy_alone() -> None:
+    """Where TensorRT 8.6 runs, there is no newer Python and no package but NumPy."""
+    program = """
+import sys
+
+class Refusal:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] not in {*sys.stdlib_module_names, "numpy", "tools"}:
+            raise ImportError(f"{name} is neither NumPy nor of the standard library")
+
+sys.meta_path.insert(0, Refusal())
+import tools.builder.lowering.tensorrt.execute
+ours = (module.__file__ for name, module in sys.modules.items() if name.startswith("tools."))
+print(*filter(None, ours), sep="\\n")
+"""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    files = result.stdout.split()
+    assert len(files) > 20
+    newer = re.compile(r"\b(tomllib|StrEnum|ExceptionGroup|datetime\.UTC|assert_never)\b|typing import .*\bSelf\b")
+    for file in files:
+        text = Path(file).read_text(encoding="utf-8")
+        ast.parse(text, file, feature_version=(3, 10))
+        assert not newer.search(text), f"{file}: {newer.search(text)}"

@@ -1,15 +1,17 @@
-"""Builds the plans of a family's tiny checkpoint with TensorRT-RTX, for every GPU that it knows; needs no GPU.
+"""Builds the plans of a family's tiny checkpoint with TensorRT-RTX, for every GPU that it knows, and computes the
+decompositions for other versions on the double; needs no GPU.
 
     family_plans --family families/qwen3/family.json --checkpoint <folder>
 
 Prints each plan's size and the seconds that it took; fails where one cannot be built, or where TensorRT says that an
-input is not used: then it did not understand the network as it is meant. This is the body of every family's
-`:plan_test`.
+input is not used: then it did not understand the network as it is meant. Prints the greatest relative error of each
+case in f32, in both forms of the cache; fails above 2e-5. This is the body of every family's `:plan_test`.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -17,17 +19,23 @@ from pathlib import Path
 
 from tools.builder.checkpoint import Checkpoint
 from tools.builder.graph import Graph
+from tools.builder.lowering.tensorrt import references
 from tools.builder.lowering.tensorrt.emitter import Array
 from tools.builder.lowering.tensorrt.engine import load
+from tools.builder.lowering.tensorrt.execute import errors
 from tools.builder.lowering.tensorrt.lower import Options, build_plan
+from tools.builder.lowering.tensorrt.testing import DoubleExecution
 from tools.builder.resolve import Family
 from tools.builder.weights import arrays
 
 OPTIONS = (Options("f16"), Options("f16", weights="inputs"))
 
 
+LIMIT = 2e-5
+
+
 class PlanError(RuntimeError):
-    """A plan that was built, but not of what the graph says."""
+    """A network or a plan that is not what the graph says."""
 
 
 def plans(graph: Graph, weights: dict[str, Array]) -> Iterator[str]:
@@ -43,6 +51,18 @@ def plans(graph: Graph, weights: dict[str, Array]) -> Iterator[str]:
         yield f"{graph.name} ({kind}): {len(plan.data)} bytes, {seconds:.1f} s"
 
 
+def numbers(graph: Graph, weights: dict[str, Array]) -> Iterator[str]:
+    """Compares the decompositions with the reference lowering; a line for each case."""
+    recorded = references.record(graph.name, graph, weights)
+    for extended in (False, True):
+        execution = DoubleExecution(graph, weights, Options("f32"), extended=extended)
+        for case, error in errors(execution, recorded, graph.name).items():
+            where = f"{graph.name} ({'newer layers' if extended else 'primitive layers'}): {case}"
+            if error > LIMIT:
+                raise PlanError(f"{where}: the relative error is {error:.2e}; the limit is {LIMIT:.0e}")
+            yield f"{where}: relative error {error:.2e}"
+
+
 def main(argv: Sequence[str]) -> int:
     """Exit code 0, or an exception."""
     parser = argparse.ArgumentParser(
@@ -53,8 +73,9 @@ def main(argv: Sequence[str]) -> int:
     args = parser.parse_args(argv)
     checkpoint, family = Checkpoint.open(args.checkpoint), Family.open(args.family)
     for graph in family.record(checkpoint).values():
-        for line in plans(graph, arrays(graph, checkpoint)):
-            print(f"{family.name}.{line}")
+        weights = arrays(graph, checkpoint)
+        for line in itertools.chain(plans(graph, weights), numbers(graph, weights)):
+            print(f"{family.name}.{line}", flush=True)
     return 0
 
 

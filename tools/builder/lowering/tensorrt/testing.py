@@ -39,6 +39,9 @@ class DoubleMachine:
         """See `Machine`."""
         views = {name: buffer[:batch] for name, buffer in self._buffers.items()}
         run = double.Run({**inputs, **views, **self._weights})
+        for layer in self._network.layers:  # in their order, so that no value waits for a deep chain of others
+            for handle in layer.outputs:
+                run(handle)
         self._outputs = {handle.name: run(handle) for handle in self._network.outputs}
         return self._outputs
 
