@@ -109,7 +109,7 @@ class Refusal:
             raise ImportError(f"{name} is neither NumPy nor of the standard library")
 
 sys.meta_path.insert(0, Refusal())
-import tools.builder.lowering.tensorrt.execute
+import tools.builder.graph_json, tools.builder.lowering.tensorrt.execute
 ours = (module.__file__ for name, module in sys.modules.items() if name.startswith("tools."))
 print(*filter(None, ours), sep="\\n")
 """
