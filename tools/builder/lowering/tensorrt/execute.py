@@ -83,7 +83,7 @@ class GpuMachine:
         for name, array in inputs.items():
             array = np.ascontiguousarray(array)
             held.append(array)
-            context.set_input_shape(name, array.shape)
+            self._shape(name, array.shape)
             if self._inputs[name]["memory"] == "host":
                 context.set_tensor_address(name, array.ctypes.data)
             else:
@@ -91,7 +91,7 @@ class GpuMachine:
                 self._cuda.upload(address, array)
                 context.set_tensor_address(name, address)
         for name, (address, shape, _) in self._buffers.items():
-            context.set_input_shape(name, (batch, *shape[1:]))
+            self._shape(name, (batch, *shape[1:]))
             context.set_tensor_address(name, address)
         if missing := context.infer_shapes():
             raise EngineError(f"the plan still asks for {', '.join(missing)}")
@@ -113,6 +113,10 @@ class GpuMachine:
                 self._cuda.download(self._take(row["name"], 0), made[row["name"]])
         self._cuda.synchronize()
         return made
+
+    def _shape(self, name: str, shape: tuple[int, ...]) -> None:
+        if not self._context.set_input_shape(name, shape):
+            raise EngineError(f"the plan refuses {name} of the shape {list(shape)}")
 
     def _take(self, name: str, size: int) -> int:
         return self._memory.setdefault(name, Memory(self._cuda)).of(size)

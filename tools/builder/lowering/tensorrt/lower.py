@@ -85,9 +85,12 @@ def build_network(
     Raises LoweringError for an op that has no lowering, a missing weight, or a layer that the engine refuses.
     """
     trt = engine.trt
-    builder = trt.Builder(engine.logger())
-    if builder is None:
-        raise EngineError(f"{engine.name} {engine.version} cannot build here: {'; '.join(engine.messages[-2:])}")
+    try:
+        builder = trt.Builder(engine.logger())
+    except TypeError:  # what the bindings make of none; the logger knows why
+        raise EngineError(
+            f"{engine.name} {engine.version} cannot build on this machine: {'; '.join(engine.messages[-2:])}"
+        ) from None
     creation = trt.NetworkDefinitionCreationFlag
     flags = [getattr(creation, name) for name in ("STRONGLY_TYPED", "EXPLICIT_BATCH") if hasattr(creation, name)]
     network = builder.create_network(1 << int(flags[0]) if flags else 0)

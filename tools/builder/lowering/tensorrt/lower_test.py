@@ -12,6 +12,7 @@ import pytest
 
 from tools.builder.lowering import reference
 from tools.builder.lowering.openvino.testing import decoder, step, weights_of
+from tools.builder.lowering.tensorrt import double
 from tools.builder.lowering.tensorrt.emitter import Array
 from tools.builder.lowering.tensorrt.engine import Engine, EngineError, load
 from tools.builder.lowering.tensorrt.lower import Options, Plan, build_key, build_plan
@@ -151,6 +152,17 @@ def test_an_unknown_target_is_refused_with_those_that_exist() -> None:
 def test_the_engines_own_words_are_in_the_error() -> None:
     with pytest.raises(EngineError, match="cannot build decoder: .*SM75"):
         build_plan(GRAPH, WEIGHTS, Options("f32", targets=["SM75"]))
+
+
+def test_a_builder_that_wants_a_gpu_says_so() -> None:
+    def refuse(logger: Any) -> None:
+        logger.log(1, "CUDA initialization failure with error: 35")
+        raise TypeError("pybind11::init(): factory function returned nullptr")
+
+    trt = double.module()
+    trt.__name__, trt.Builder = "tensorrt", refuse
+    with pytest.raises(EngineError, match="tensorrt 0 cannot build on this machine: CUDA initialization failure"):
+        build_plan(GRAPH, WEIGHTS, engine=Engine(trt))
 
 
 def test_bf16_needs_a_version_that_has_it() -> None:
