@@ -17,6 +17,7 @@ from pathlib import Path
 from tools.bench import embedding as embedders
 from tools.bench import generation as generators
 from tools.bench import tokenization as tokenizers
+from tools.bench.memory import memory
 from tools.bench.rounds import Contender, interleave, ratios, typical
 
 SUBJECT = "mconnect"
@@ -43,6 +44,7 @@ def generation(options: argparse.Namespace) -> list[Contender]:
     contenders = [
         Contender(SUBJECT, generators.mconnect, (options.bundle, *work, options.precision)),
         Contender("openvino-genai", generators.openvino_genai, (options.bundle, *work, options.precision)),
+        Contender("memory", memory, (options.bundle, options.threads)),
     ]
     if options.checkpoint:
         contenders.append(Contender("transformers f32", generators.transformers, (options.checkpoint, *work)))
