@@ -7,9 +7,9 @@ places, where `keys` is the length of the attention mask. Two forms, which the d
 
 * `in_place`, where there is `add_kv_cache_update`: the plan writes the new keys and values into the buffers, which are
   bound as input and as output, from place `write_index[b]` on;
-* `rows`: the plan reads `keys - tokens` places, joins the new keys and values to them, and gives those as outputs
-  [batch, kv_heads, tokens, head_dim], which the caller copies to `write_index[b]`. TensorRT before 10.15 promises
-  nothing for a buffer that is input and output at once.
+* `rows`: the plan joins the new keys and values to those places, of which `write_index[b]` are in use, and gives them as
+  outputs [batch, kv_heads, tokens, head_dim], which the caller copies to `write_index[b]`. TensorRT before 10.15
+  promises nothing for a buffer that is input and output at once.
 
 Reordering rows (`beam_idx`) is the caller's: copies before a run, and only where the order changes.
 """
@@ -61,9 +61,10 @@ def cached_attention(
             joined.append(e.slice(whole, 2, 0, keys))
         else:
             e.io.updated(cache, layer, part, new, source(node, 1).shape)
-            joined.append(e.concat([e.slice(buffer, 2, 0, e.elementwise("SUB", keys, tokens)), new], 2))
+            joined.append(e.concat([e.slice(buffer, 2, 0, keys), new], 2))
+    hide = _hidden_in_place if e.io.in_place else _hidden_in_rows
     key = f"causal.{source(node, 3).id}.{cache}.{window}"
-    hidden = _shared(e, key, lambda: _penalty(e, _hidden(e, write_index, attention_mask, keys, tokens, window)))
+    hidden = _shared(e, key, lambda: _penalty(e, hide(e, write_index(), attention_mask, keys, tokens, window)))
     return _attend(e, node, q, joined[0], joined[1], hidden)
 
 
@@ -118,29 +119,43 @@ def _is_zero(e: Emitter, mask: Tensor) -> Tensor:
     return e.elementwise("EQUAL", wide, e.scalar(0, wide))
 
 
-def _hidden(
-    e: Emitter, write_index: Callable[[], Tensor], mask: Tensor, keys: Tensor, tokens: Tensor, window: int | None
+def _hidden_in_place(
+    e: Emitter, write_index: Tensor, mask: Tensor, keys: Tensor, tokens: Tensor, window: int | None
 ) -> Tensor:
-    """bool [batch, 1, tokens, keys]: where token t does not see key j.
-
-    A key's place counts from the first new token: `write_index` lies between the places that the cache has in use and,
-    in the form `rows`, a mask's length may leave more of them than are in use.
-    """
+    """bool [batch, 1, tokens, keys]: where token t does not see place j of the buffer."""
     query = e.reshape(e.count(tokens), (1, 1, -1, 1))
     place = e.reshape(e.count(keys), (1, 1, 1, -1))
-    if e.io.in_place:
-        ahead = e.elementwise("SUB", place, e.reshape(write_index(), (-1, 1, 1, 1)))
-    else:
-        cached = e.reshape(e.cast(e.elementwise("SUB", keys, tokens), "i32"), (1, 1, 1, 1))
-        ahead = e.elementwise("SUB", place, cached)
-        if window is not None:
-            old = e.elementwise("SUB", place, e.reshape(write_index(), (-1, 1, 1, 1)))
-            ahead = e.select(e.elementwise("LESS", ahead, e.scalar(0, ahead)), old, ahead)
+    ahead = e.elementwise("SUB", place, e.reshape(write_index, (-1, 1, 1, 1)))
     hidden = e.elementwise("OR", _is_zero(e, mask), e.elementwise("GREATER", ahead, query))
-    if window is not None:
-        first = e.elementwise("SUB", query, e.scalar(window - 1, query))
-        hidden = e.elementwise("OR", hidden, e.elementwise("LESS", ahead, first))
-    return hidden
+    return _beyond(e, hidden, ahead, query, window)
+
+
+def _hidden_in_rows(
+    e: Emitter, write_index: Tensor, mask: Tensor, keys: Tensor, tokens: Tensor, window: int | None
+) -> Tensor:
+    """bool [batch, 1, tokens, keys + tokens]: where token t does not see place j of the buffer, or new token j - keys.
+
+    All sizes are sums of the inputs': TensorRT bounds memory by a plan's least and greatest shapes, where a difference
+    of two sizes is not at its own.
+    """
+    query = e.reshape(e.count(tokens), (1, 1, -1, 1))
+    column = e.reshape(e.count(e.add(keys, tokens)), (1, 1, 1, -1))
+    length = e.reshape(e.cast(keys, "i32"), (1, 1, 1, 1))
+    is_cached = e.elementwise("LESS", column, length)
+    used = e.elementwise("SUB", column, e.reshape(write_index, (-1, 1, 1, 1)))
+    ahead = e.select(is_cached, used, e.elementwise("SUB", column, length))  # counts from the first new token
+    limit = e.select(is_cached, e.scalar(-1, query), query)
+    new = e.slice(mask, 1, e.elementwise("SUB", keys, tokens), tokens)
+    hidden = e.elementwise("OR", _is_zero(e, e.concat([mask, new], 1)), e.elementwise("GREATER", ahead, limit))
+    return _beyond(e, hidden, ahead, query, window)
+
+
+def _beyond(e: Emitter, hidden: Tensor, ahead: Tensor, query: Tensor, window: int | None) -> Tensor:
+    """`hidden`, and where the window does not reach."""
+    if window is None:
+        return hidden
+    first = e.elementwise("SUB", query, e.scalar(window - 1, query))
+    return e.elementwise("OR", hidden, e.elementwise("LESS", ahead, first))
 
 
 def _penalty(e: Emitter, hidden: Tensor) -> Tensor:

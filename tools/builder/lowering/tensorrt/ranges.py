@@ -83,8 +83,8 @@ class Ranges:
 
     @property
     def longest(self) -> int:
-        """No axis but the batch is longer."""
-        return max([self.cache_length or 1, *(r.most for name, r in self.symbols.items() if name != "batch")])
+        """No axis but the batch is longer, also where a cache and what is new are joined."""
+        return (self.cache_length or 0) + max([1, *(r.most for name, r in self.symbols.items() if name != "batch")])
 
     def of_dimension(self, dim: Dimension) -> Range:
         """The range of a dimension; what is cached and what is new fits into the cache together."""
