@@ -7,9 +7,9 @@ places, where `keys` is the length of the attention mask. Two forms, which the d
 
 * `in_place`, where there is `add_kv_cache_update`: the plan writes the new keys and values into the buffers, which are
   bound as input and as output, from place `write_index[b]` on;
-* `rows`: the plan joins the new keys and values to those places, of which `write_index[b]` are in use, and gives them as
-  outputs [batch, kv_heads, tokens, head_dim], which the caller copies to `write_index[b]`. TensorRT before 10.15
-  promises nothing for a buffer that is input and output at once.
+* `rows`: the plan joins the new keys and values to those places, of which `write_index[b]` are in use, and gives
+  them as outputs [batch, kv_heads, tokens, head_dim], which the caller copies to `write_index[b]`. TensorRT before
+  10.15 promises nothing for a buffer that is input and output at once.
 
 Reordering rows (`beam_idx`) is the caller's: copies before a run, and only where the order changes.
 """
