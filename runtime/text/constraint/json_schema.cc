@@ -135,6 +135,7 @@ class Compiler {
 
   Fragment String(const Schema& schema, const std::string& place) {
     const auto least = SchemaCount(schema, "minLength", place), most = SchemaCount(schema, "maxLength", place);
+    if (most && least.value_or(0) > *most) return builder_.Nothing();
     std::optional<std::string> pattern;
     RegexUse use;
     if (schema.contains("pattern")) {

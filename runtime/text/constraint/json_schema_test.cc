@@ -168,6 +168,8 @@ TEST(JsonSchemaTest, NamesTheKeywordAndThePlace) {
   EXPECT_EQ(message(R"({"type":"string","maxLength":-1})"), "invalid-argument: json_schema, #: 'maxLength' is -1");
   EXPECT_EQ(message("[]"), "invalid-argument: json_schema, #: a schema is an object or a bool, this is array");
   EXPECT_EQ(message("false"), "invalid-argument: the output format admits no text");
+  EXPECT_EQ(message(R"({"type":"string","minLength":5,"maxLength":3})"),
+            "invalid-argument: the output format admits no text");
   EXPECT_EQ(message(R"({"$ref":"#"})"), "invalid-argument: the output format admits no text");
   EXPECT_EQ(message(R"({"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]})"),
             "invalid-argument: the output format admits no text");
