@@ -197,6 +197,10 @@ std::vector<Passage> ReadPassages(const fs::path& folder, const FolderOptions& o
   if (!fs::exists(status)) {
     throw Error(ErrorCode::kNotFound, folder.string() + " does not exist", "name a folder of text files, or one file");
   }
+  if (!fs::is_directory(status) && !fs::is_regular_file(status)) {  // reading a pipe would wait for its writer
+    throw Error(ErrorCode::kInvalidArgument, folder.string() + " is neither a folder nor a regular file",
+                "name a folder of text files, or one file");
+  }
   std::vector<Passage> passages;
   const std::vector<fs::path> files =
       fs::is_directory(status) ? ListFiles(folder, note) : std::vector<fs::path>{folder};

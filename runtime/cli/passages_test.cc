@@ -169,5 +169,17 @@ TEST_F(ReadPassagesTest, RefusesAFolderThatDoesNotExist) {
   }
 }
 
+TEST(ReadPassages, RefusesAPipeInsteadOfWaitingForItsWriter) {
+  const std::string path = testing::TempDir() + "passages_fifo";
+  ::unlink(path.c_str());
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  try {
+    ReadPassages(path, {}, [](const std::string&) {});
+    ADD_FAILURE() << "read a pipe";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), path + " is neither a folder nor a regular file");
+  }
+}
+
 }  // namespace
 }  // namespace mconnect::cli
